@@ -1,0 +1,1 @@
+"""Position encodings, as pure functions of torch tensors."""

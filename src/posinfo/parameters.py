@@ -1,0 +1,43 @@
+"""What a suite is told: its section of the config, with what all suites share."""
+
+from collections.abc import Mapping
+from typing import Any
+
+#: Keys of the config that no suite is told: the suites' own sections, and the claims.
+NOT_SHARED = ("suites", "claims")
+
+
+def shared_parameters(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What all suites are told: everything but the suites' sections and the claims."""
+    return {key: value for key, value in config.items() if key not in NOT_SHARED}
+
+
+def suite_parameters(config: Mapping[str, Any], suite: str) -> dict[str, Any]:
+    """What one suite is told; its own section wins over what is shared.
+
+    Parameters
+    ----------
+    config
+        The whole config, checked before.
+    suite
+        The suite's name: a key below ``suites``.
+    """
+    return {**shared_parameters(config), **config["suites"][suite]}
+
+
+def overlay(config: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one config over another, as Snakemake does with ``--configfile``.
+
+    Sections are merged key by key; any other value, a list too, replaces the one below. An empty
+    section changes nothing.
+    """
+    merged = dict(config)
+    for key, value in above.items():
+        if not isinstance(value, Mapping):
+            merged[key] = value
+        elif value:
+            below = merged.get(key)
+            merged[key] = overlay(below if isinstance(below, Mapping) else {}, value)
+        else:
+            merged.setdefault(key, {})
+    return merged

@@ -1,0 +1,1 @@
+"""Symbolic proofs, run on the very functions that torch runs."""

@@ -1,0 +1,1 @@
+"""Values to compare with: arbitrary precision, and bounds from rounding analysis."""

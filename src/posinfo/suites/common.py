@@ -1,0 +1,48 @@
+"""What several suites share: seeded draws, proofs as rows, and names of dtypes and shapes."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from posinfo.suites.base import Recorder
+
+DTYPES = {
+    "float64": torch.float64,
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+}
+
+
+def draw(shape: Sequence[int], seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Standard normal numbers from a generator of their own.
+
+    Drawn in float64 and cast: float32 draws differ between kinds of processors, float64 draws
+    do not.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def shape_text(tensor: Tensor) -> str:
+    """A shape as the lessons write it: ``[2, 5, 32]``."""
+    return str(list(tensor.shape))
+
+
+def dtype_text(tensor: Tensor) -> str:
+    """A precision as text: ``complex64``."""
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def prove(rows: Recorder, proof: Callable[[], tuple[str, str, str]], subject: str) -> None:
+    """Add a symbolic proof as a row: what sympy found must be what it must be."""
+    shows, found, expected = proof()
+    rows.equals(
+        shows,
+        found,
+        expected,
+        subject=subject,
+        evidence="proof",
+        basis="symbolic: sympy's simplification of the function that torch runs",
+    )
