@@ -1,0 +1,196 @@
+"""Claims: what the lessons state, what would support it and what would break it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from posinfo.errors import InputError
+from posinfo.schemas import first_problem, load_yaml
+
+#: Verdicts that a computed claim can have, and readings that a source claim can have.
+VERDICTS = ("verified", "conditional", "refuted")
+READINGS = ("confirmed", "partly", "contradicted")
+
+
+@dataclass(frozen=True)
+class Selector:
+    """Rows of one suite: every named column has one of the named values.
+
+    ``rows`` is the number of rows that must be found, and each value of each column must be
+    found at least once: support cannot shrink without being seen.
+    """
+
+    suite: str
+    where: Mapping[str, tuple[Any, ...]]
+    rows: int
+
+    def matches(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row is one of those selected."""
+        return row["suite"] == self.suite and all(
+            row.get(column) in values for column, values in self.where.items()
+        )
+
+    def text(self) -> str:
+        """The selector as a reader would say it: ``norms: case = lesson run``."""
+        parts = [
+            f"{column} = {' or '.join(str(value) for value in values)}"
+            for column, values in self.where.items()
+        ]
+        return f"{self.suite}: {', '.join(parts) or 'all rows'}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document that was read: revision and place, and what stands there in our words."""
+
+    document: str
+    revision: str
+    place: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A claim that bears on a judgement, and how."""
+
+    ids: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a lesson; see ``workflow/schemas/claims.schema.yaml`` for each field."""
+
+    id: str
+    covers: tuple[str, ...]
+    lesson: str
+    section: str
+    kind: str
+    statement: str
+    file: str
+    verdict: str = ""
+    condition: str = ""
+    differs_in: tuple[str, ...] = ()
+    why: str = ""
+    headline: str = ""
+    awaits: str = ""
+    supports: tuple[Selector, ...] = ()
+    breaks: tuple[Selector, ...] = ()
+    sources: tuple[Source, ...] = ()
+    related: tuple[str, ...] = ()
+    weighs_for: tuple[Weight, ...] = ()
+    weighs_against: tuple[Weight, ...] = ()
+
+    @property
+    def suites(self) -> list[str]:
+        """The suites whose rows decide this claim, in alphabetical order."""
+        return sorted({selector.suite for selector in self.supports + self.breaks})
+
+
+def load_claims(paths: Iterable[str | Path], schema: Mapping[str, Any]) -> list[Claim]:
+    """Load the claims of several files, in the order of the files.
+
+    Raises
+    ------
+    InputError
+        If a file breaks the schema, two claims share an id, or a claim is linked to an id
+        that no claim has or covers. The line names the file and the claim.
+    """
+    entries_of: list[tuple[str, dict[str, Any]]] = []
+    seen: dict[str, str] = {}
+    for path in map(str, paths):
+        entries = load_yaml(path)
+        if not isinstance(entries, list):
+            raise InputError(path, "must hold a list of claims, each beginning with '- id:'")
+        for number, entry in enumerate(entries):
+            name = entry.get("id") if isinstance(entry, dict) else None
+            where = f"{path} claim {name or f'number {number + 1}'}"
+            _check(entry, schema, where)
+            if name in seen:
+                raise InputError(where, f"the id {name!r} is taken already, in {seen[name]}")
+            seen[name] = path
+            entries_of.append((path, entry))
+    covering: dict[str, list[str]] = {}
+    for _, entry in entries_of:
+        for statement in entry["covers"]:
+            covering.setdefault(statement, []).append(entry["id"])
+    return [_build(entry, path, seen, covering) for path, entry in entries_of]
+
+
+def _check(entry: Any, schema: Mapping[str, Any], where: str) -> None:
+    """Check one entry under the schema of its kind: a union's errors would name all kinds."""
+    kinds = schema["$defs"]["kinds"]
+    kind = entry.get("kind") if isinstance(entry, dict) else None
+    if kind not in kinds:
+        raise InputError(where, f"kind: {kind!r} is unknown, allowed: {', '.join(kinds)}")
+    problem = first_problem(entry, {**kinds[kind], "$defs": schema["$defs"]})
+    if problem:
+        key, text = problem
+        raise InputError(where, f"{key}: {text}" if key else text)
+    if kind == "computed":
+        _check_computed(entry, where)
+
+
+def _check_computed(entry: Mapping[str, Any], where: str) -> None:
+    supports, breaks = entry.get("supports", []), entry.get("breaks", [])
+    if not supports and not breaks:
+        raise InputError(where, "rests on no row: give supports or breaks")
+    expected = {
+        (True, False): "verified",
+        (True, True): "conditional",
+        (False, True): "refuted",
+    }[bool(supports), bool(breaks)]
+    if entry["verdict"] != expected:
+        has = " and ".join(name for name in ("supports", "breaks") if entry.get(name))
+        raise InputError(
+            where, f"verdict: {entry['verdict']!r} cannot come from {has} alone, only {expected!r}"
+        )
+    conditional = expected == "conditional"
+    for name in ("condition", "differs_in"):
+        if conditional and not entry.get(name):
+            raise InputError(where, f"{name}: a conditional claim needs it")
+        if not conditional and name in entry:
+            raise InputError(where, f"{name}: only a conditional claim has it")
+
+
+def _build(
+    entry: Mapping[str, Any],
+    path: str,
+    known: Collection[str],
+    covering: Mapping[str, Sequence[str]],
+) -> Claim:
+    def resolve(name: str, key: str) -> tuple[str, ...]:
+        """A claim's id as it is, a statement's id (A01) as all claims that cover it."""
+        ids = [name] if name in known else covering.get(name, [])
+        others = tuple(other for other in ids if other != entry["id"])
+        if not others:
+            raise InputError(
+                f"{path} claim {entry['id']}", f"{key}: no other claim is or covers {name!r}"
+            )
+        return others
+
+    values = dict(entry)
+    for name in ("supports", "breaks"):
+        values[name] = tuple(_selector(selector) for selector in entry.get(name, []))
+    values["sources"] = tuple(Source(**source) for source in entry.get("sources", []))
+    for name in ("covers", "differs_in"):
+        values[name] = tuple(entry.get(name, ()))
+    related = [other for name in entry.get("related", ()) for other in resolve(name, "related")]
+    values["related"] = tuple(dict.fromkeys(related))
+    for name in ("weighs_for", "weighs_against"):
+        values[name] = tuple(
+            Weight(resolve(weight["id"], name), weight["reason"]) for weight in entry.get(name, ())
+        )
+    for name in ("statement", "condition", "why", "headline", "awaits"):
+        values[name] = " ".join(entry.get(name, "").split())
+    return Claim(file=path, **values)
+
+
+def _selector(entry: Mapping[str, Any]) -> Selector:
+    where = {
+        column: tuple(value) if isinstance(value, list) else (value,)
+        for column, value in entry.items()
+        if column not in ("suite", "rows")
+    }
+    return Selector(entry["suite"], where, entry["rows"])

@@ -1,0 +1,60 @@
+"""What each job wrote, by sha256: in the format of ``sha256sum``, so that anyone can check it."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from posinfo.errors import InputError
+from posinfo.tidy import write_atomically
+
+
+def sha256(path: str | Path) -> str:
+    """The sha256 of a file, in hexadecimal."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def record(outputs: Iterable[str | Path], digest_file: str | Path) -> None:
+    """Write the digests of a job's outputs."""
+    lines = [f"{sha256(path)}  {path}\n" for path in sorted(map(str, outputs))]
+    write_atomically(digest_file, "".join(lines))
+
+
+def recorded(digest_file: str | Path) -> dict[str, str]:
+    """Read a digest file: path to sha256.
+
+    Raises
+    ------
+    InputError
+        If it is missing, or a line is not a digest, two spaces and a path.
+    """
+    try:
+        text = Path(digest_file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(str(digest_file), f"cannot be read: {error}") from error
+    digests = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        digest, separator, path = line.partition("  ")
+        if not separator or len(digest) != 64 or not path:
+            raise InputError(f"{digest_file} line {number}", "is not a sha256 and a path")
+        digests[path] = digest
+    return digests
+
+
+def touched(files: Mapping[str, str]) -> list[str]:
+    """What differs between recorded digests and the files on disk, a line each."""
+    problems = []
+    for path, expected in files.items():
+        if not Path(path).is_file():
+            problems.append(f"{path}: recorded as {expected[:12]}, but is gone{_anew(path)}")
+            continue
+        found = sha256(path)
+        if found != expected:
+            what = "is empty" if Path(path).stat().st_size == 0 else f"is {found[:12]}"
+            problems.append(
+                f"{path}: was touched by hand, recorded as {expected[:12]}, {what}{_anew(path)}"
+            )
+    return problems
+
+
+def _anew(path: str) -> str:
+    return f"; make it anew: snakemake --cores 4 --forcerun {path}"

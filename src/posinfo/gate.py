@@ -1,0 +1,107 @@
+"""The gate: everything that keeps a run from being green, a line each.
+
+It reads files with the standard library alone, for it runs at every call, also when there is
+nothing else to do.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from posinfo import digests
+from posinfo.errors import InputError
+from posinfo.ledger import contradiction_problems, row_problem
+
+#: How many rows of one kind are named one by one before the rest is counted.
+NAMED = 3
+
+
+def row_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each case and subject of which rows do not hold: counts, and the first few."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["outcome"] != "holds":
+            groups.setdefault((row["suite"], row["subject"]), []).append(row)
+    lines = []
+    for (suite, subject), bad in groups.items():
+        total = sum(row["suite"] == suite and row["subject"] == subject for row in rows)
+        if len(bad) > NAMED:
+            lines.append(
+                f"results/suites/{suite}.csv: {len(bad)} of {total} rows of {subject} do not "
+                f"hold, such as"
+            )
+        lines += [f"results/suites/{suite}.csv: {row_problem(row)}" for row in bad[:NAMED]]
+    return lines
+
+
+def suite_lines(rows: Sequence[Mapping[str, Any]], paths: Iterable[str]) -> list[str]:
+    """A line for each suite's file that has no rows."""
+    found = {row["suite"] for row in rows}
+    return [
+        f"{path}: has no rows; make it anew: snakemake --cores 4 --forcerun {path}"
+        for path in paths
+        if Path(path).stem not in found
+    ]
+
+
+def ledger_lines(ledger: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each computed claim whose verdict is not the recorded one."""
+    lines = []
+    for claim in ledger:
+        if claim["kind"] == "computed" and claim["reproduced"] != claim["recorded"]:
+            because = f": {claim['problem']}" if claim["problem"] else ""
+            lines.append(
+                f"claim {claim['id']} ({claim['covers']}): recorded {claim['recorded']}, "
+                f"reproduced {claim['reproduced']}{because}"
+            )
+    return lines
+
+
+def missing_lines(missing: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each table and figure that could not be made."""
+    return [f"{item['kind']} {item['key']}: cannot be made, {item['reason']}" for item in missing]
+
+
+def file_lines(digest_files: Iterable[str | Path]) -> list[str]:
+    """A line for each result that is not what its job wrote."""
+    lines = []
+    for digest_file in digest_files:
+        try:
+            lines += digests.touched(digests.recorded(digest_file))
+        except InputError as error:
+            lines.append(str(error))
+    return lines
+
+
+def problems(
+    rows: Sequence[Mapping[str, Any]],
+    ledger: Sequence[Mapping[str, Any]],
+    paths: Iterable[str],
+) -> list[str]:
+    """Everything that keeps the measured results from being green.
+
+    Parameters
+    ----------
+    rows, ledger
+        What was read of the suites' files and of the ledger.
+    paths
+        The suites' files: each must have rows.
+    """
+    return [
+        *suite_lines(rows, paths),
+        *row_lines(rows),
+        *contradiction_problems(rows),
+        *ledger_lines(ledger),
+    ]
+
+
+def verdict_line(ledger: Sequence[Mapping[str, Any]]) -> str:
+    """The verdicts of a run in one line, such as ``52 verified, 14 conditional, …``."""
+    order = ("verified", "conditional", "refuted", "undecided", "read", "judgement", "awaiting")
+    counts = {
+        name: sum(claim["reproduced"] == name for claim in ledger)
+        for name in order
+    }  # fmt: skip
+    words = {"read": "read in sources", "judgement": "left to judgement"}
+    shown = [f"{count} {words.get(name, name)}" for name, count in counts.items() if count]
+    return f"{len(ledger)} claims: {', '.join(shown)}"

@@ -1,0 +1,221 @@
+"""The ledger: each claim joined to its rows, and the verdict that follows.
+
+A verdict is never looked up: it follows from which rows a claim selects, how many, and
+whether they hold. Whatever is off (a row missing or one too many, a row that does not hold,
+a condition that does not separate support from counter-example) makes the claim *undecided*,
+which the gate refuses.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jinja2
+
+from posinfo.claims import Claim, Selector
+from posinfo.errors import InputError
+from posinfo.numbers_text import significant
+from posinfo.rows import CONTRADICTION_MARGIN, KEY, key_text
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A claim with what this run made of it."""
+
+    claim: Claim
+    reproduced: str
+    supporting: tuple[Row, ...]
+    breaking: tuple[Row, ...]
+    problems: tuple[str, ...]
+    why: str
+    headline: str
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All rows that decide the claim: those that support it, then those that break it."""
+        return self.supporting + self.breaking
+
+    @property
+    def evidence(self) -> list[str]:
+        """The kinds of evidence among the rows, in alphabetical order."""
+        return sorted({row["evidence"] for row in self.rows})
+
+    @property
+    def tightest(self) -> float | None:
+        """The largest ratio among the rows: how much of its bound the closest one used."""
+        return max((row["ratio"] for row in self.rows if row["ratio"] is not None), default=None)
+
+    def record(self) -> dict[str, object]:
+        """The entry as a row of ``results/ledger.csv``."""
+        claim = self.claim
+        return {
+            "id": claim.id,
+            "covers": " ".join(claim.covers),
+            "lesson": claim.lesson,
+            "section": claim.section,
+            "kind": claim.kind,
+            "statement": claim.statement,
+            "condition": claim.condition,
+            "recorded": claim.verdict,
+            "reproduced": self.reproduced,
+            "evidence": " ".join(self.evidence),
+            "tightest_ratio": self.tightest,
+            "rows": len(self.rows),
+            "files": " ".join(f"results/suites/{suite}.csv" for suite in claim.suites),
+            "why": self.why,
+            "headline": self.headline,
+            "problem": "; ".join(self.problems),
+        }
+
+
+def decide_claims(claims: Sequence[Claim], rows: Sequence[Row]) -> list[Entry]:
+    """Join every claim to its rows and decide it."""
+    by_suite: dict[str, list[Row]] = {}
+    for row in rows:
+        by_suite.setdefault(row["suite"], []).append(row)
+    return [_decide(claim, by_suite) for claim in claims]
+
+
+def _decide(claim: Claim, by_suite: Mapping[str, Sequence[Row]]) -> Entry:
+    if claim.kind != "computed":
+        reproduced = {"source": "read", "judgement": "judgement", "awaiting": "awaiting"}
+        return Entry(claim, reproduced[claim.kind], (), (), (), claim.why, claim.headline)
+    problems: list[str] = []
+    supporting = _collect(claim.supports, by_suite, problems)
+    breaking = _collect(claim.breaks, by_suite, problems)
+    bad = [row for row in supporting + breaking if row["outcome"] != "holds"]
+    if bad:
+        problems.append(
+            f"{len(bad)} of its {len(supporting) + len(breaking)} rows do not hold, "
+            f"such as {row_name(bad[0])}"
+        )
+    if claim.differs_in and not problems:
+        common = _values(supporting, claim.differs_in) & _values(breaking, claim.differs_in)
+        if common:
+            problems.append(
+                f"{' and '.join(claim.differs_in)} do not separate what holds from what breaks: "
+                f"both have {' and '.join(map(str, sorted(common, key=str)[0]))}"
+            )
+    if problems:
+        return Entry(
+            claim, "undecided", tuple(supporting), tuple(breaking), tuple(problems), "", ""
+        )
+    why, headline = (
+        fill(text, supporting, breaking, f"{claim.file} claim {claim.id}")
+        for text in (claim.why, claim.headline)
+    )
+    verdict = ("conditional" if supporting else "refuted") if breaking else "verified"
+    return Entry(claim, verdict, tuple(supporting), tuple(breaking), (), why, headline)
+
+
+def select(selector: Selector, by_suite: Mapping[str, Sequence[Row]]) -> list[Row]:
+    """The rows that a selector finds, in the order of the suite's CSV."""
+    return [row for row in by_suite.get(selector.suite, ()) if selector.matches(row)]
+
+
+def _collect(
+    selectors: Sequence[Selector], by_suite: Mapping[str, Sequence[Row]], problems: list[str]
+) -> list[Row]:
+    collected: list[Row] = []
+    for selector in selectors:
+        found = select(selector, by_suite)
+        if len(found) != selector.rows:
+            problems.append(f"{selector.text()} finds {len(found)} rows, expected {selector.rows}")
+        for column, values in selector.where.items():
+            absent = [value for value in values if all(row.get(column) != value for row in found)]
+            if absent and found:
+                problems.append(f"{selector.text()} finds no row with {column} = {absent[0]}")
+        collected += [row for row in found if row not in collected]
+    return collected
+
+
+def _values(rows: Sequence[Row], columns: Sequence[str]) -> set[tuple[Any, ...]]:
+    return {tuple(row.get(column) for column in columns) for row in rows}
+
+
+def row_name(row: Row) -> str:
+    """How a row is named to a reader: suite, case, quantity and subject."""
+    return f"{row['suite']}: {key_text(*(row[name] for name in KEY))}"
+
+
+def row_problem(row: Row) -> str:
+    """Why a row does not hold, in one line."""
+    if row["outcome"] == "error":
+        found = row["measured_text"] or f"measured {row['measured']}"
+        return f"{row_name(row)}: error, {found}"
+    if row["relation"] in ("within", "exceeds"):
+        sign = "≤" if row["relation"] == "within" else "≥"
+        return (
+            f"{row_name(row)}: error {significant(row['error'], 3)} "
+            f"is not {sign} {significant(row['bound'], 3)}"
+        )
+    numbers = row["measured"] is not None
+    measured, reference = (
+        (row["measured"], row["reference"])
+        if numbers
+        else (row["measured_text"], row["reference_text"])
+    )
+    return f"{row_name(row)}: measured {measured}, expected {reference}"
+
+
+def contradiction_problems(rows: Sequence[Row]) -> list[str]:
+    """Rows that claim to contradict another and do not state a wide enough margin."""
+    problems = []
+    by_name = {(row["suite"], key_text(*(row[name] for name in KEY))): row for row in rows}
+    for row in rows:
+        if not row["contradicts"]:
+            continue
+        other = by_name.get((row["suite"], row["contradicts"]))
+        if other is None or other["relation"] != "within":
+            problems.append(
+                f"{row_name(row)}: contradicts no 'within' row named {row['contradicts']}"
+            )
+        elif row["bound"] < CONTRADICTION_MARGIN * other["bound"]:
+            problems.append(
+                f"{row_name(row)}: its bound {significant(row['bound'], 3)} is not "
+                f"{CONTRADICTION_MARGIN:g} times the bound of {row['contradicts']}"
+            )
+    return problems
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The smallest and largest value of one column over a claim's rows, for its prose."""
+
+    min: float
+    max: float
+
+
+class Selected:
+    """What a claim's ``why`` may say of its rows: ``{{ breaks.error.max | sig(2) }}``."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.count = len(rows)
+        for column in dict.fromkeys(column for row in rows for column in row):
+            values = [row[column] for row in rows if isinstance(row.get(column), (int, float))]
+            if values:
+                setattr(self, column, Extremes(min(values), max(values)))
+
+
+_PROSE = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701
+_PROSE.filters["sig"] = significant
+
+
+def fill(text: str, supporting: Sequence[Row], breaking: Sequence[Row], where: str) -> str:
+    """Put measured numbers into a claim's prose, so that none is ever typed.
+
+    Plain text comes out: the page escapes it, as it does every text.
+
+    Raises
+    ------
+    InputError
+        If the text is no template, or asks for what the claim's rows do not have.
+    """
+    try:
+        return _PROSE.from_string(text).render(
+            supports=Selected(supporting), breaks=Selected(breaking)
+        )
+    except jinja2.TemplateError as error:
+        raise InputError(where, f"why: {error}") from error
