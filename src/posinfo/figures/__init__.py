@@ -1,0 +1,49 @@
+"""The figures of the report, each drawn from its CSV alone, for a light and a dark page."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from posinfo.figures import plots
+from posinfo.figures.mechanism import mechanism
+from posinfo.figures.style import THEMES, TITLE, Style, canvas, drawing, svg
+
+__all__ = ["FIGURES", "THEMES", "draw"]
+
+Drawer = Callable[[Sequence[Mapping[str, Any]], Style], Figure]
+
+#: The figures of the report, by key.
+FIGURES: dict[str, Drawer] = {
+    "mechanism": mechanism,
+    "angles-by-position": plots.angles_by_position,
+    "shift-error": plots.shift_error,
+    "frequency-ratios": plots.frequency_ratios,
+}
+
+
+def draw(key: str, records: Sequence[Mapping[str, Any]], style: Style) -> bytes:
+    """A figure as SVG, or a plain placeholder if it has no data.
+
+    Parameters
+    ----------
+    key
+        A key of :data:`FIGURES`.
+    records
+        The records of ``results/figures/<key>.csv``.
+    style
+        One of :data:`THEMES`.
+    """
+    with drawing(style):
+        figure = FIGURES[key](records, style) if records else _placeholder(key, style)
+        return svg(figure)
+
+
+def _placeholder(key: str, style: Style) -> Figure:
+    """A figure that says that it could not be drawn, and where the reason stands."""
+    figure = canvas(110)
+    figure.text(0.5, 0.68, "Not drawn: its rows are missing", ha="center", fontsize=TITLE,
+                color=style.colours[1], weight="bold")  # fmt: skip
+    figure.text(0.5, 0.4, f"results/figures/{key}.csv has no rows.", ha="center")
+    figure.text(0.5, 0.2, "Why: results/missing.csv", ha="center", color=style.muted)
+    return figure

@@ -1,0 +1,177 @@
+"""The plotted figures: angles by position, score error against shift, ratios of frequencies."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from posinfo.figures.style import TEXT, WIDTH, Style, canvas, log_axes
+
+Records = Sequence[Mapping[str, Any]]
+
+_DASHED = (0, (5, 3))
+_MARKERS = ("o", "s", "^", "D")
+
+
+def groups(records: Records, column: str) -> dict[Any, list[Mapping[str, Any]]]:
+    """Records by the value of a column, in the order of first sight."""
+    found: dict[Any, list[Mapping[str, Any]]] = {}
+    for record in records:
+        found.setdefault(record[column], []).append(record)
+    return found
+
+
+def powers(low: float, high: float, *, step: int = 1) -> list[float]:
+    """Powers of ten that enclose a range."""
+    first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+    return [10.0**exponent for exponent in range(first, last + 1, step)]
+
+
+def angles_by_position(records: Records, style: Style) -> Figure:
+    """Straight lines in logarithmic axes, one a pair; dots where the angle was measured."""
+    pairs = groups(records, "pair")
+    lines = {pair: [r for r in of if r["kind"] == "line"] for pair, of in pairs.items()}
+    last = max(record["position"] for of in lines.values() for record in of)
+    angles = [record["angle"] for of in lines.values() for record in of]
+    ticks = powers(min(angles), max(angles))
+    figure = canvas(410)
+    axes = figure.add_axes((0.145, 0.145, 0.635, 0.825))
+    log_axes(axes, x=powers(1, last), y=ticks)
+    axes.set_xlim(1, last)
+    axes.set_ylim(ticks[0], ticks[-1])
+    turn = next(r for r in records if r["kind"] == "one turn")
+    axes.axhline(turn["angle"], color=style.ink, linewidth=1.2, linestyle=_DASHED, zorder=1.5)
+    axes.annotate("one turn", (1, turn["angle"]), xytext=(3, 10), textcoords="offset points")
+    for number, (pair, of) in enumerate(pairs.items()):
+        colour, marker = style.colours[number % 4], _MARKERS[number % 4]
+        line = lines[pair]
+        axes.plot([r["position"] for r in line], [r["angle"] for r in line], color=colour)
+        dots = [r for r in of if r["kind"] == "measured"]
+        axes.plot(
+            [r["position"] for r in dots], [r["angle"] for r in dots],
+            color=colour, marker=marker, linestyle="none",
+        )  # fmt: skip
+        turn = next(r for r in of if r["kind"] == "one turn")
+        axes.plot(
+            [turn["position"]], [turn["angle"]],
+            color=colour, marker="|", markersize=14, markeredgewidth=2,
+        )  # fmt: skip
+        axes.annotate(
+            f"pair {pair}\nθ = {turn['theta']:.3g}",
+            (line[-1]["position"], line[-1]["angle"]), xytext=(7, 4 if number == 0 else 0),
+            textcoords="offset points", va="top" if number == 0 else "center", color=colour,
+            annotation_clip=False, linespacing=1.05,
+        )  # fmt: skip
+    axes.set_xlabel("position m")
+    axes.set_ylabel("angle m·θ (rad)")
+    return figure
+
+
+def shift_error(records: Records, style: Style) -> Figure:
+    """One panel a head size: the error with its markers under the bound that it must not pass."""
+    sizes = groups(records, "head_dim")
+    shifts = sorted({record["shift"] for record in records})
+    shown = [r["error"] for r in records if r["error"]] + [r["bound"] for r in records]
+    low, high = min(shown) / 2, max(shown) * 2
+    # An error of exactly 0 has no place on a logarithmic axis: it stands on its lower edge.
+    ticks = powers(low, high)
+    floor = ticks[0]
+    top, panel, gap, below = 30.0, 128.0, 32.0, 54.0
+    height = top + len(sizes) * panel + (len(sizes) - 1) * gap + below
+    figure = canvas(height)
+    for number, (size, of) in enumerate(sizes.items()):
+        bottom = height - top - panel - number * (panel + gap)
+        axes = figure.add_axes((0.155, bottom / height, 0.8, panel / height))
+        log_axes(axes, x=powers(shifts[0], shifts[-1]), y=ticks[::2])
+        axes.set_xlim(shifts[0] / 1.6, shifts[-1] * 1.6)
+        axes.set_ylim(floor, ticks[-1])
+        colour = style.colours[number % 4]
+        bound = [r["bound"] for r in of]
+        error = [max(r["error"], floor) for r in of]
+        axes.fill_between(shifts, floor, bound, color=style.faint, alpha=0.55, linewidth=0)
+        axes.plot(shifts, bound, color=style.muted, linestyle=_DASHED, linewidth=1.6)
+        axes.plot(shifts, error, color=colour, marker=_MARKERS[number % 4], clip_on=False)
+        axes.set_title(f"head size {size}", color=colour, pad=6)
+        if number:
+            axes.tick_params(labelbottom=number == len(sizes) - 1)
+            continue
+        axes.tick_params(labelbottom=len(sizes) == 1)
+        middle = len(shifts) // 2
+        axes.annotate(
+            "rounding bound", (shifts[middle], bound[middle]), xytext=(-6, 4),
+            textcoords="offset points", ha="right", va="bottom",
+        )  # fmt: skip
+        axes.annotate(
+            "measured error", (shifts[middle], error[middle]), xytext=(8, -4),
+            textcoords="offset points", ha="left", va="top", color=colour,
+        )  # fmt: skip
+    figure.text(0.55, 10 / height, "shift of both positions", ha="center", va="bottom")
+    figure.text(
+        2 / WIDTH, 0.5, "distance from the exact score", rotation=90, ha="left", va="center"
+    )
+    return figure
+
+
+def frequency_ratios(records: Records, style: Style) -> Figure:
+    """A small panel a method, all on the same axes; dashed, the nearest change of base."""
+    methods = groups(records, "method")
+    pairs = [r["pair"] for r in next(iter(methods.values()))]
+    lowest = min(min(r["ratio"], r["best_base_ratio"]) for r in records)
+    ticks = powers(lowest, 1)
+    top_limit = 1.35 * max(max(r["ratio"], r["best_base_ratio"]) for r in records)
+    columns, panel_width, panel, gap = 3, 119.0, 92.0, 38.0
+    cells = len(methods) + 1
+    lines = math.ceil(cells / columns)
+    left, below, top = 68.0, 50.0, 24.0
+    height = top + lines * panel + (lines - 1) * gap + below
+    figure = canvas(height)
+    apart = (WIDTH - left - columns * panel_width - 6) / (columns - 1)
+    for number, of in enumerate([*methods.values(), None]):
+        line, column = divmod(number, columns)
+        place = (
+            (left + column * (panel_width + apart)) / WIDTH,
+            1 - (top + panel + line * (panel + gap)) / height,
+            panel_width / WIDTH,
+            panel / height,
+        )
+        axes = figure.add_axes(place)
+        if of is None:
+            _key(axes, style)
+            continue
+        log_axes(axes, y=ticks)
+        axes.set_xticks([pairs[0], pairs[-1]])
+        axes.set_xlim(pairs[0], pairs[-1])
+        axes.set_ylim(lowest / 1.35, top_limit)
+        below_is_key = number + columns >= len(methods)
+        axes.tick_params(labelleft=column == 0, labelbottom=below_is_key)
+        # The outermost labels stay inside their panel: they would run into the next one.
+        for tick, side in zip(axes.xaxis.get_major_ticks(), ("left", "right"), strict=True):
+            tick.label1.set_horizontalalignment(side)
+        axes.plot(pairs, [r["ratio"] for r in of], color=style.colours[0], linewidth=2.6)
+        # A change of base is a straight line here: its two ends are enough.
+        axes.plot(
+            [pairs[0], pairs[-1]], [of[0]["best_base_ratio"], of[-1]["best_base_ratio"]],
+            color=style.colours[1], linewidth=1.8, linestyle=(0, (3.5, 2.5)),
+        )  # fmt: skip
+        axes.set_title(of[0]["name"], pad=5, fontsize=TEXT - 1.5)
+    figure.text(0.55, 6 / height, "pair of dimensions", ha="center", va="bottom")
+    figure.text(2 / WIDTH, 0.5, "θ′/θ", rotation=90, ha="left", va="center")
+    return figure
+
+
+def _key(axes: Any, style: Style) -> None:
+    """What the two lines of every panel are, in the place of one more panel."""
+    axes.set_axis_off()
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    for y, text, colour, how in (
+        (0.95, "the method", style.colours[0], {"linewidth": 2.6}),
+        (0.5, "the nearest\nchange of base", style.colours[1],
+         {"linewidth": 1.8, "linestyle": (0, (3.5, 2.5))}),
+    ):  # fmt: skip
+        axes.plot([0, 0.6], [y, y], color=colour, clip_on=False, **how)
+        axes.annotate(
+            text, (0, y), xytext=(0, -6), textcoords="offset points", va="top", color=colour,
+            linespacing=1.1, annotation_clip=False,
+        )  # fmt: skip

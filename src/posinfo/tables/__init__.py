@@ -1,0 +1,59 @@
+"""Tables of the report and data of its figures, from rows, ledger and config alone.
+
+Each function takes :class:`Data` and returns the records of one CSV; its key is the name of
+the CSV and of its schema under ``workflow/schemas/tables`` or ``workflow/schemas/figures``.
+"""
+
+from collections.abc import Callable, Mapping
+
+from posinfo.tables import extension, figures, lessons
+from posinfo.tables.data import Data, MissingRows, Record
+
+__all__ = ["FIGURES", "TABLES", "Data", "MissingRows", "build", "build_all"]
+
+Maker = Callable[[Data], list[Record]]
+
+#: The tables of the report, by key.
+TABLES: dict[str, Maker] = {
+    "symbols": lessons.symbols,
+    "learned-shapes": lessons.learned_shapes,
+    "rotary-shapes": lessons.rotary_shapes,
+    "learned-properties": lessons.learned_properties,
+    "rotary-properties": lessons.rotary_properties,
+    "comparison": lessons.comparison,
+    "theta-angles": lessons.theta_angles,
+    "offset-test": lessons.offset_test,
+    "exercise": lessons.exercise,
+    "norm-preservation": lessons.norm_preservation,
+    "rescaling": extension.rescaling,
+    "never-trained": extension.never_trained,
+    "turns-of-models": extension.turns_of_models,
+}
+
+#: The data of the figures, by key.
+FIGURES: dict[str, Maker] = {
+    "mechanism": figures.mechanism,
+    "angles-by-position": figures.angles_by_position,
+    "shift-error": figures.shift_error,
+    "frequency-ratios": figures.frequency_ratios,
+}
+
+
+def build(maker: Maker, data: Data) -> tuple[list[Record], str]:
+    """A table's records and nothing, or no records and why there are none."""
+    try:
+        return maker(data), ""
+    except MissingRows as error:
+        return [], str(error)
+
+
+def build_all(
+    makers: Mapping[str, Maker], data: Data, kind: str
+) -> tuple[dict[str, list[Record]], list[Record]]:
+    """All tables, or the data of all figures, by key, and a record for each that is missing."""
+    made, missing = {}, []
+    for key, maker in makers.items():
+        made[key], reason = build(maker, data)
+        if reason:
+            missing.append({"kind": kind, "key": key, "reason": reason})
+    return made, missing

@@ -1,0 +1,130 @@
+"""The data of the figures, as tidy tables: what is drawn stands in them, and nothing else is."""
+
+import math
+
+from posinfo.tables import extension
+from posinfo.tables.data import Data, Record
+
+
+def mechanism(data: Data) -> list[Record]:
+    """Panel A: what a table of rows gives for each position. Panel B: the angle of each pair."""
+    settings = data.of_suite("offsets")
+    inside = settings["position_inside"]
+    positions = (inside, *settings["positions_outside"])
+    pairs = data.config["lesson_b"]["head_dim"] // 2
+    records: list[Record] = []
+    for position in positions:
+        row = data.row(
+            "offsets", "position past the table", subject="tensor[tensor]", position=position
+        )
+        raised = row["relation"] == "raises"
+        records.append(
+            {
+                "panel": "A",
+                "position": position,
+                "in_table": "yes" if position == inside else "no",
+                "table_rows": settings["table_rows"],
+                "result": row["measured_text"].partition(":")[0] if raised else "row",
+            }
+        )
+    for pair in range(pairs):
+        theta = data.row("angles", "lesson table", quantity=f"theta of pair {pair}")["measured"]
+        for position in positions:
+            angle = data.row(
+                "offsets", "rotation past the table",
+                quantity=f"angle of pair {pair} at position {position}",
+            )["measured"]  # fmt: skip
+            records.append(
+                {
+                    "panel": "B",
+                    "position": position,
+                    "in_table": "yes" if position == inside else "no",
+                    "table_rows": settings["table_rows"],
+                    "result": "rotation",
+                    "pair": pair,
+                    "theta": theta,
+                    "angle": angle,
+                    "cos": math.cos(angle),
+                    "sin": math.sin(angle),
+                }
+            )
+    return records
+
+
+def angles_by_position(data: Data) -> list[Record]:
+    """The measured angles of each pair, its line m θ, and where that line completes a turn."""
+    measured, thetas = [], []
+    for pair in range(data.config["lesson_b"]["head_dim"] // 2):
+        thetas.append(
+            data.row("angles", "lesson table", quantity=f"theta of pair {pair}")["measured"]
+        )
+        for position in data.of_suite("angles")["lesson_positions"]:
+            row = data.row(
+                "angles", "lesson table", quantity=f"angle of pair {pair} at position {position}"
+            )
+            measured.append((pair, position, row["measured"]))
+    # The line of the slowest pair ends where a turn of it is complete, at a round position.
+    last = 10.0 ** math.ceil(math.log10(2 * math.pi / min(thetas)))
+    records = []
+    for pair, theta in enumerate(thetas):
+        points = [
+            *(("measured", position, angle) for of, position, angle in measured if of == pair),
+            *(("line", position, position * theta) for position in (1.0, last)),
+            ("one turn", 2 * math.pi / theta, 2 * math.pi),
+        ]
+        records += [
+            {"pair": pair, "theta": theta, "kind": kind, "position": position, "angle": angle}
+            for kind, position, angle in points
+        ]
+    return records
+
+
+def shift_error(data: Data) -> list[Record]:
+    """How far a score is from its exact value when both positions move, and how far it may be."""
+    settings = data.of_suite("offsets")
+    offset = settings["offset"]
+    records = []
+    for dim in settings["head_dims"]:
+        for shift in settings["shifts"]:
+            row = data.row(
+                "offsets", "shifts", quantity=f"score at offset {offset}, d={dim}, shift {shift}"
+            )
+            records.append(
+                {
+                    "head_dim": dim,
+                    "offset": offset,
+                    "shift": shift,
+                    "score": row["measured"],
+                    "exact": row["reference"],
+                    "error": row["error"],
+                    "bound": row["bound"],
+                    "ratio": row["ratio"],
+                }
+            )
+    return records
+
+
+def frequency_ratios(data: Data) -> list[Record]:
+    """Each pair's frequency over the trained one, and that of the best-fitting change of base."""
+    figure = data.of_suite("extension")["figure"]
+    count = figure["head_dim"] // 2
+    records = []
+    for method, name in extension.METHODS.items():
+        if method == "none":
+            continue
+        base, changes_base = extension.best_base(data, method), extension.changes_base(data, method)
+        for row in extension.by_pair(data, method):
+            records.append(
+                {
+                    "method": method,
+                    "name": name,
+                    "factor": figure["factor"],
+                    "pair": row["pair"],
+                    "ratio": row["frequency_ratio"],
+                    "best_base": base,
+                    "changes_base": changes_base,
+                    # Pair i of base b has the frequency b^(-i/n), n being the number of pairs.
+                    "best_base_ratio": (base / figure["base"]) ** (-row["pair"] / count),
+                }
+            )
+    return records
