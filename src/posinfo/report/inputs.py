@@ -1,0 +1,180 @@
+"""Reads what the page is made from; the only module of this package that opens files.
+
+A file that cannot be read never keeps the page from being made: it becomes a line among the
+page's problems, and whatever rests on it is shown as missing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from posinfo import digests
+from posinfo.captions import Caption, load
+from posinfo.catalogue import listing
+from posinfo.claims import Claim, load_claims
+from posinfo.errors import InputError
+from posinfo.gate import missing_lines
+from posinfo.schemas import fields_by_name, load_yaml, table_fields
+from posinfo.tidy import Fields, read, read_all
+
+Record = Mapping[str, Any]
+
+THEMES = ("light", "dark")
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table's or figure's data as it lies on disk, and as it was read.
+
+    ``content`` holds the file's bytes, None if there is no file; ``problem`` says why the
+    records are not there. ``svg`` holds a figure's drawings by theme.
+    """
+
+    key: str
+    kind: str
+    path: str
+    fields: Fields
+    caption: Caption
+    content: bytes | None
+    records: Sequence[Record]
+    problem: str = ""
+    svg: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite's title, its columns and cases, and where its rows lie."""
+
+    name: str
+    title: str
+    cases: Mapping[str, str]
+    fields: Fields
+    path: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Everything that the page is made from; ``problems`` has a line for all that is missing."""
+
+    suites: Sequence[Suite]
+    rows: Sequence[Record]
+    claims: Sequence[Claim]
+    ledger: Sequence[Record]
+    ledger_path: str
+    ledger_digest: str
+    exhibits: Sequence[Data]
+    problems: Sequence[str]
+
+
+def read_inputs(
+    *,
+    suites: Sequence[str],
+    suite_schemas: Sequence[str],
+    ledger: str,
+    ledger_schema: str,
+    claims: Sequence[str],
+    claims_schema: str,
+    tables: Sequence[str],
+    table_schemas: Sequence[str],
+    figures: Sequence[str],
+    figure_schemas: Sequence[str],
+    drawings: Sequence[str],
+    missing: Sequence[str],
+    missing_schema: str,
+    captions: str,
+    captions_schema: str,
+) -> Inputs:
+    """Read rows, ledger, claims, tables and figures.
+
+    Parameters
+    ----------
+    suites, tables, figures
+        Paths of CSV files, each named after its suite or key; suites in the order of the page.
+    drawings
+        Paths of the figures' SVG files, named ``<key>.<theme>.svg``.
+    ledger, claims, captions
+        Paths of the ledger, of the claims' files, and of the captions.
+    missing
+        Paths of the lists of tables and figures that could not be made.
+    suite_schemas, ledger_schema, claims_schema, table_schemas, figure_schemas, missing_schema, \
+    captions_schema
+        Paths of their schemas.
+
+    Raises
+    ------
+    InputError
+        If claims, captions or a schema are wrong: those are checked before any job, and there
+        is no page without them.
+    """
+    fields = fields_by_name(suite_schemas)
+    rows, problems = read_all(suites, fields)
+    entries, unreadable = read_all([ledger], fields_by_name([ledger_schema]))
+    problems += unreadable
+    missing_fields = table_fields(missing_schema)
+    unmade, unreadable = read_all(missing, {Path(path).stem: missing_fields for path in missing})
+    problems += [*unreadable, *missing_lines(unmade)]
+    reasons = {(entry["kind"], entry["key"]): entry["reason"] for entry in unmade}
+    captioned = load(
+        captions,
+        load_yaml(captions_schema),
+        tables=[Path(path).stem for path in tables],
+        figures=[Path(path).stem for path in figures],
+    )
+    paths = {("table", Path(path).stem): path for path in tables}
+    paths |= {("figure", Path(path).stem): path for path in figures}
+    columns = {"table": fields_by_name(table_schemas), "figure": fields_by_name(figure_schemas)}
+    exhibits = []
+    for key, caption in captioned.items():
+        reason = reasons.get((caption.kind, key), "")
+        data = _data(paths[caption.kind, key], columns[caption.kind][key], caption, reason)
+        if data.problem and not reason:
+            problems.append(data.problem)
+        if data.kind == "figure":
+            data = replace(data, svg=_drawings(key, drawings))
+        exhibits.append(data)
+    return Inputs(
+        suites=[_suite(path, fields[Path(path).stem]) for path in suites],
+        rows=rows,
+        claims=load_claims(claims, load_yaml(claims_schema)),
+        ledger=entries,
+        ledger_path=ledger,
+        ledger_digest=_digest(ledger),
+        exhibits=exhibits,
+        problems=problems,
+    )
+
+
+def _suite(path: str, fields: Fields) -> Suite:
+    name = Path(path).stem
+    listed = listing(name)
+    return Suite(name, listed.title, listed.cases, fields, path, _digest(path))
+
+
+def _digest(path: str) -> str:
+    return digests.sha256(path) if Path(path).is_file() else ""
+
+
+def _data(path: str, fields: Fields, caption: Caption, reason: str) -> Data:
+    """A table's or figure's data, and why they are not there if they are not."""
+    content = Path(path).read_bytes() if Path(path).is_file() else None
+    records: list[dict[str, Any]] = []
+    problem = reason
+    try:
+        records = read(path, fields)
+    except InputError as error:
+        problem = problem or str(error)
+    if not records and not problem:
+        problem = f"{path}: has no rows"
+    return Data(caption.key, caption.kind, path, fields, caption, content, records, problem)
+
+
+def _drawings(key: str, paths: Sequence[str]) -> dict[str, bytes]:
+    """A figure's drawings by theme, those that are there."""
+    return {
+        theme: Path(path).read_bytes()
+        for theme in THEMES
+        for path in paths
+        if Path(path).name == f"{key}.{theme}.svg" and Path(path).is_file()
+    }

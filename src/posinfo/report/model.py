@@ -1,0 +1,269 @@
+"""What the page shows, as plain values: the template lays them out and decides nothing.
+
+Every text here is plain text; the template escapes it. Only addresses that this package
+made itself (``data:`` URIs and anchors) stand in attributes.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A verdict as a reader sees it: a shape and a word, with a colour on top.
+
+    ``name`` names shape and colour, ``word`` is shown beside the shape, ``note`` says what
+    the word means.
+    """
+
+    name: str
+    word: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many claims have a mark."""
+
+    mark: Mark
+    number: int
+
+
+@dataclass(frozen=True)
+class ClaimLink:
+    """A link to a claim, with its verdict; ``reason`` says how it bears on a judgement."""
+
+    href: str
+    name: str
+    mark: Mark
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class ExhibitLink:
+    """A link to a table or figure."""
+
+    href: str
+    kind: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One sentence that changes what one believes, with the claim that carries it."""
+
+    text: str
+    claim: ClaimLink
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column: ``unit`` and ``description`` may be empty."""
+
+    title: str
+    unit: str = ""
+    description: str = ""
+    numeric: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: ``kind`` is text, number, code, or the name of a mark."""
+
+    text: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table's head and body; the first cell of each row names the row."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What all rows of a table share, said once above it instead of in every row."""
+
+    label: str
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Measured rows of one role: those that matter most, and the rest to unfold."""
+
+    anchor: str
+    title: str
+    count: int
+    all_hold: bool
+    facts: tuple[Fact, ...]
+    shown: Grid
+    rest: Grid | None
+
+
+@dataclass(frozen=True)
+class Read:
+    """A document that was read."""
+
+    document: str
+    revision: str
+    place: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure in two themes: ``data:`` URIs, and the size in CSS pixels."""
+
+    light: str
+    dark: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure with all that lets a reader cite and check it."""
+
+    kind: str
+    anchor: str
+    key: str
+    title: str
+    caption: str
+    alt: str
+    text: str
+    grid: Grid
+    problem: str
+    picture: Picture | None
+    filename: str
+    path: str
+    download: str
+    digest: str
+    citation: str
+    claims: tuple[ClaimLink, ...]
+
+
+@dataclass(frozen=True)
+class ClaimView:
+    """A claim with everything that stands in its article."""
+
+    anchor: str
+    id: str
+    covers: tuple[str, ...]
+    statement: str
+    mark: Mark
+    recorded: str
+    problem: str
+    condition: str
+    why: str
+    awaits: str
+    evidence: tuple[str, ...]
+    tightest: str
+    supporting: RowGroup | None
+    breaking: RowGroup | None
+    sources: tuple[Read, ...]
+    weighs_for: tuple[ClaimLink, ...]
+    weighs_against: tuple[ClaimLink, ...]
+    related: tuple[ClaimLink, ...]
+    commands: tuple[str, ...]
+    reruns: tuple[str, ...]
+    files: tuple[str, ...]
+    code: tuple[str, ...]
+    exhibits: tuple[Exhibit, ...]
+    see: tuple[ExhibitLink, ...]
+    citation: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a lesson; ``notable`` are its claims that a reader should not miss."""
+
+    anchor: str
+    title: str
+    claims: tuple[ClaimView, ...]
+    notable: tuple[ClaimLink, ...]
+
+
+@dataclass(frozen=True)
+class LessonView:
+    """A lesson in its order; ``exhibits`` are those that no claim of it shows."""
+
+    anchor: str
+    name: str
+    title: str
+    counts: tuple[Count, ...]
+    sections: tuple[Section, ...]
+    exhibits: tuple[Exhibit, ...]
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word of the method and what it means."""
+
+    word: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class SuiteView:
+    """One suite in the overview."""
+
+    anchor: str
+    name: str
+    title: str
+    cases: tuple[Term, ...]
+    rows: int
+    by_evidence: tuple[int, ...]
+    not_holding: int
+    path: str
+    digest: str
+    code: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Margins:
+    """How much of their bounds the rows used: the ends of the scale, listed."""
+
+    tight: RowGroup | None
+    wide: RowGroup | None
+    exact: tuple[tuple[str, int], ...]
+    exact_count: int
+
+
+@dataclass(frozen=True)
+class Methods:
+    """The words that the page uses, each explained once."""
+
+    verdicts: tuple[Mark, ...]
+    relations: tuple[Term, ...]
+    outcomes: tuple[Term, ...]
+    evidence: tuple[Term, ...]
+    columns: tuple[Term, ...]
+    tight_above: str
+    wide_below: str
+    contradiction_margin: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole report."""
+
+    version: str
+    problems: tuple[str, ...]
+    counts: tuple[Count, ...]
+    claims: int
+    statements: int
+    rows: int
+    awaiting: tuple[ClaimLink, ...]
+    awaiting_statements: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    lessons: tuple[LessonView, ...]
+    exhibits: tuple[ExhibitLink, ...]
+    evidence: tuple[str, ...]
+    suites: tuple[SuiteView, ...]
+    margins: Margins
+    methods: Methods
+    ledger_path: str
+    ledger_digest: str

@@ -1,0 +1,80 @@
+"""Lays the page out: templates and style in, one self-contained file out."""
+
+import base64
+import hashlib
+import re
+
+import jinja2
+from markupsafe import Markup, escape
+
+from posinfo.report.model import Page
+
+TEMPLATE = "index.html.j2"
+STYLE = "report.css"
+
+_CODE = re.compile(r"`([^`]+)`")
+_BREAKS = re.compile(r"(?<=[./_])(?=\w)")
+
+
+def prose(text: str) -> Markup:
+    """Text for the page, escaped, with what stands between backquotes set as code.
+
+    >>> str(prose("`a < b` & c"))
+    '<code>a &lt; b</code> &amp; c'
+    """
+    parts = _CODE.split(text)
+    shown = [
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    ]
+    return Markup("").join(shown)
+
+
+def breakable(text: str) -> Markup:
+    """Code that may break after dots, slashes and underscores, so that it fits a narrow column."""
+    return Markup("<wbr>").join(_BREAKS.split(text))
+
+
+def style_hash(css: str) -> str:
+    """The hash by which a content security policy allows one inline style."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+
+
+def render(page: Page, templates: str) -> str:
+    """The page as HTML.
+
+    Parameters
+    ----------
+    page
+        What it shows.
+    templates
+        The folder that holds ``index.html.j2`` and ``report.css``.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        If a template asks for something that the page does not have.
+    ValueError
+        If the style would end the element that it stands in.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"prose": prose, "breakable": breakable}
+    css = environment.loader.get_source(environment, STYLE)[0]
+    if "</" in css:
+        raise ValueError(f"{STYLE} holds '</', which would end the style element")
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{style_hash(css)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return environment.get_template(TEMPLATE).render(
+        page=page,
+        css=Markup(css),  # noqa: S704  (the project's own file, checked above)
+        policy=Markup(policy),  # noqa: S704  (quotes belong to it; nothing here comes from data)
+    )

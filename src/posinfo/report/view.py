@@ -1,0 +1,502 @@
+"""From what was read to what is shown: pure functions, each making one part of the page."""
+
+import base64
+import hashlib
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from xml.etree import ElementTree
+
+from posinfo import __version__
+from posinfo.claims import Claim, Selector, Weight
+from posinfo.errors import InputError
+from posinfo.gate import problems
+from posinfo.ledger import select
+from posinfo.numbers_text import significant
+from posinfo.report import words
+from posinfo.report.grids import Row, row_group, table_grid
+from posinfo.report.inputs import THEMES, Data, Inputs, Record, Suite
+from posinfo.report.model import (
+    ClaimLink,
+    ClaimView,
+    Count,
+    Exhibit,
+    ExhibitLink,
+    Finding,
+    LessonView,
+    Margins,
+    Mark,
+    Methods,
+    Page,
+    Picture,
+    Read,
+    Section,
+    SuiteView,
+    Term,
+)
+from posinfo.rows import CONTRADICTION_MARGIN, EVIDENCE
+from posinfo.tidy import Fields
+
+PAGE = "report/index.html"
+
+#: How many rows of a claim are shown before the rest is folded away.
+SHOWN_ROWS = 4
+
+#: Marks whose claims the contents list names: what a reader should not miss.
+_NOTABLE = ("refuted", "conditional", "undecided")
+
+_PX_PER_PT = 4 / 3
+
+
+def build(inputs: Inputs) -> Page:
+    """The whole page."""
+    claims = sorted(inputs.claims, key=_place)
+    entries = {entry["id"]: entry for entry in inputs.ledger}
+    links = {claim.id: claim_link(claim, entries.get(claim.id)) for claim in claims}
+    selected = claim_rows(claims, inputs.rows)
+    exhibits = [exhibit(data, claims, links) for data in inputs.exhibits]
+    placed = place_exhibits(inputs.exhibits, claims)
+    covers = {(data.kind, data.key): data.caption.covers for data in inputs.exhibits}
+    by_key = {(shown.kind, shown.key): shown for shown in exhibits}
+    fields = {suite.name: suite.fields for suite in inputs.suites}
+    views = {
+        claim.id: claim_view(
+            claim,
+            entries.get(claim.id),
+            *selected[claim.id],
+            links=links,
+            fields=fields,
+            exhibits=[
+                _beside(by_key[name], links[claim.id])
+                for name, owner in placed.items()
+                if owner == claim.id
+            ],
+            see=[
+                by_key[name]
+                for name, owner in placed.items()
+                if owner != claim.id and _bears_on(covers[name], claim)
+            ],
+            ledger_digest=inputs.ledger_digest,
+        )
+        for claim in claims
+    }
+    lessons = sorted({claim.lesson for claim in claims} | set(words.LESSONS))
+    awaiting = [claim for claim in claims if claim.kind == "awaiting"]
+    unplaced = {name for name, owner in placed.items() if owner is None}
+    return Page(
+        version=__version__,
+        problems=(
+            *inputs.problems,
+            *(
+                f"{shown.kind} {shown.key}: {shown.problem}"
+                for data, shown in zip(inputs.exhibits, exhibits, strict=True)
+                if shown.problem and not data.problem
+            ),
+            *problems(inputs.rows, inputs.ledger, [suite.path for suite in inputs.suites]),
+        ),
+        counts=counts(links.values()),
+        claims=len(claims),
+        statements=len({name for claim in claims for name in claim.covers}),
+        rows=len(inputs.rows),
+        awaiting=tuple(links[claim.id] for claim in awaiting),
+        awaiting_statements=tuple(sorted({name for claim in awaiting for name in claim.covers})),
+        findings=tuple(
+            Finding(entries[claim.id]["headline"], links[claim.id])
+            for claim in claims
+            if claim.id in entries and entries[claim.id]["headline"]
+        ),
+        lessons=tuple(
+            lesson_view(
+                lesson,
+                [claim for claim in claims if claim.lesson == lesson],
+                views,
+                links,
+                [
+                    by_key[data.kind, data.key]
+                    for data in inputs.exhibits
+                    if (data.kind, data.key) in unplaced
+                    # What belongs to both lessons stands at the end of the last one.
+                    and (data.caption.lesson if data.caption.lesson in lessons else lessons[-1])
+                    == lesson
+                ],
+            )
+            for lesson in lessons
+        ),
+        exhibits=tuple(exhibit_link(shown) for shown in exhibits),
+        evidence=EVIDENCE,
+        suites=tuple(suite_view(suite, inputs.rows) for suite in inputs.suites),
+        margins=margins(inputs.rows),
+        methods=methods(inputs.suites),
+        ledger_path=inputs.ledger_path,
+        ledger_digest=inputs.ledger_digest,
+    )
+
+
+def _place(claim: Claim) -> tuple[str, str]:
+    """Where a claim stands in its lesson: at the first statement that it covers there."""
+    own = [name for name in claim.covers if name.startswith(claim.lesson)]
+    return claim.lesson, min(own or claim.covers)
+
+
+def claim_mark(claim: Claim, entry: Record | None) -> Mark:
+    """The mark of a claim by its ledger entry; without one it is undecided."""
+    if entry is None:
+        return words.MARKS["undecided"]
+    mark = words.MARKS.get(entry["reproduced"], words.MARKS["undecided"])
+    if mark.name == "read":
+        return replace(mark, word=words.READINGS[claim.verdict])
+    return mark
+
+
+def claim_link(claim: Claim, entry: Record | None) -> ClaimLink:
+    """How other places link to a claim: its id as words, a statement's id while it waits."""
+    name = re.sub(r"(?<!\de)-", " ", claim.id)
+    if claim.kind == "awaiting":
+        name = ", ".join(claim.covers)
+    return ClaimLink(f"#claim-{claim.id}", name, claim_mark(claim, entry))
+
+
+def counts(links: Iterable[ClaimLink]) -> tuple[Count, ...]:
+    """How many claims have each mark; readings count as one kind."""
+    found = Counter(link.mark.name for link in links)
+    return tuple(Count(mark, found[name]) for name, mark in words.MARKS.items() if found[name])
+
+
+def exhibit_link(shown: Exhibit) -> ExhibitLink:
+    """How other places link to a table or figure."""
+    return ExhibitLink(f"#{shown.anchor}", shown.kind, shown.title)
+
+
+def claim_rows(
+    claims: Sequence[Claim], rows: Sequence[Row]
+) -> dict[str, tuple[list[Row], list[Row]]]:
+    """For each claim the rows that support it and those that break it, each once."""
+    by_suite: dict[str, list[Row]] = {}
+    for row in rows:
+        by_suite.setdefault(row["suite"], []).append(row)
+
+    def found(selectors: Sequence[Selector]) -> list[Row]:
+        lists = [select(selector, by_suite) for selector in selectors]
+        return list({id(row): row for rows in lists for row in rows}.values())
+
+    return {claim.id: (found(claim.supports), found(claim.breaks)) for claim in claims}
+
+
+def claim_view(
+    claim: Claim,
+    entry: Record | None,
+    supporting: Sequence[Row],
+    breaking: Sequence[Row],
+    *,
+    links: Mapping[str, ClaimLink],
+    fields: Mapping[str, Fields],
+    exhibits: Sequence[Exhibit] = (),
+    see: Sequence[Exhibit] = (),
+    ledger_digest: str = "",
+) -> ClaimView:
+    """A claim's article.
+
+    Parameters
+    ----------
+    claim, entry
+        The claim, and its row of the ledger, None if the ledger could not be read.
+    supporting, breaking
+        Its rows.
+    links
+        The link to every claim.
+    fields
+        The columns of every suite.
+    exhibits, see
+        Tables and figures that stand in this article, and those elsewhere that bear on it.
+    ledger_digest
+        The sha256 of the ledger, for the citation.
+    """
+    mark = links[claim.id].mark
+    both = bool(supporting and breaking)
+    limit = SHOWN_ROWS // 2 if both else SHOWN_ROWS
+    titles = {
+        field["name"]: field.get("title", field["name"])
+        for suite in claim.suites
+        for field in fields.get(suite, [])
+    }
+    separating = {name: titles.get(name, name) for name in claim.differs_in}
+    rows = [*supporting, *breaking]
+    kinds = Counter(row["evidence"] for row in rows)
+    tightest = entry["tightest_ratio"] if entry else None
+    return ClaimView(
+        anchor=f"claim-{claim.id}",
+        id=claim.id,
+        covers=claim.covers,
+        statement=claim.statement,
+        mark=mark,
+        recorded=claim.verdict if claim.kind == "computed" and claim.verdict != mark.name else "",
+        problem=entry["problem"] if entry else "the ledger has no entry for it",
+        condition=claim.condition,
+        why=entry["why"] if entry else "",
+        awaits=claim.awaits,
+        evidence=tuple(
+            f"{kind}, {kinds[kind]} {'row' if kinds[kind] == 1 else 'rows'}"
+            for kind in EVIDENCE
+            if kinds[kind]
+        ),
+        tightest=significant(tightest, 2),
+        supporting=row_group(
+            f"rows-{claim.id}", "Rows that support it", supporting,
+            limit=limit, separating=separating,
+        ),
+        breaking=row_group(
+            f"breaks-{claim.id}",
+            "Counter-examples: rows that break it" + (" outside the condition" if both else ""),
+            breaking, limit=limit, separating=separating,
+        ),
+        sources=tuple(
+            Read(source.document, source.revision, source.place, source.says)
+            for source in claim.sources
+        ),
+        weighs_for=weights(claim.weighs_for, links),
+        weighs_against=weights(claim.weighs_against, links),
+        related=tuple(links[other] for other in claim.related),
+        commands=case_commands(rows),
+        reruns=tuple(rerun(suite) for suite in claim.suites),
+        files=tuple(f"results/suites/{suite}.csv" for suite in claim.suites),
+        code=tuple(code_path(suite) for suite in claim.suites),
+        exhibits=tuple(exhibits),
+        see=tuple(exhibit_link(shown) for shown in see),
+        citation=claim_citation(claim, mark, ledger_digest),
+    )  # fmt: skip
+
+
+def weights(given: Sequence[Weight], links: Mapping[str, ClaimLink]) -> tuple[ClaimLink, ...]:
+    """Links to claims that bear on a judgement, each with its reason."""
+    return tuple(
+        replace(links[other], reason=weight.reason) for weight in given for other in weight.ids
+    )
+
+
+def case_commands(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Commands that measure just these rows, a case at a time."""
+    cases = dict.fromkeys((row["suite"], row["case"]) for row in rows)
+    return tuple(f"posinfo measure {suite} --case {shlex.quote(case)}" for suite, case in cases)
+
+
+def rerun(suite: str) -> str:
+    """The command that measures a suite anew."""
+    return f"snakemake --cores 4 --forcerun results/suites/{suite}.csv"
+
+
+def code_path(suite: str) -> str:
+    """The module that measures a suite."""
+    return f"src/posinfo/suites/{suite}.py"
+
+
+def claim_citation(claim: Claim, mark: Mark, digest: str) -> str:
+    """One line that names a claim, its verdict and the ledger that it stands in."""
+    return (
+        f"Positional Information, Verified {__version__}, claim {claim.id} "
+        f"({', '.join(claim.covers)}): {mark.word}; results/ledger.csv, sha256 {digest[:12]}; "
+        f"{PAGE}#claim-{claim.id}"
+    )
+
+
+def exhibit(data: Data, claims: Sequence[Claim], links: Mapping[str, ClaimLink]) -> Exhibit:
+    """A table or figure, with what is missing said where something is."""
+    problem, title = data.problem, data.caption.title
+    try:
+        caption = data.caption.filled(data.records, problem)
+    except InputError as error:
+        problem = str(error)
+        caption = data.caption.filled([], problem)
+    if data.kind == "figure" and not problem:
+        undrawn = [theme for theme in THEMES if svg_size(data.svg.get(theme, b"")) is None]
+        files = [f"{data.path.removesuffix('.csv')}.{theme}.svg" for theme in undrawn]
+        problem = " and ".join(f"{path} is missing or is no drawing" for path in files)
+    content = data.content or b""
+    digest = hashlib.sha256(content).hexdigest() if content else ""
+    return Exhibit(
+        kind=data.kind,
+        anchor=f"{data.kind}-{data.key}",
+        key=data.key,
+        title=title,
+        caption=caption.caption,
+        alt=caption.alt,
+        text=caption.text,
+        grid=table_grid(data.fields, data.records),
+        problem=problem,
+        picture=picture(data.svg),
+        filename=f"{data.key}.csv",
+        path=data.path,
+        download=data_uri("text/csv;charset=utf-8", content),
+        digest=digest,
+        citation=(
+            f"Positional Information, Verified {__version__}, {data.kind} {data.key}: "
+            f"{title}; {data.path}, sha256 {digest[:12]}; {PAGE}#{data.kind}-{data.key}"
+        ),
+        claims=tuple(links[claim.id] for claim in claims if _bears_on(caption.covers, claim)),
+    )
+
+
+def _beside(shown: Exhibit, owner: ClaimLink) -> Exhibit:
+    """The exhibit without the link to the claim that it stands beside."""
+    return replace(shown, claims=tuple(link for link in shown.claims if link != owner))
+
+
+def data_uri(media_type: str, content: bytes) -> str:
+    """A ``data:`` address that holds the content itself."""
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+
+
+def picture(svg: Mapping[str, bytes]) -> Picture | None:
+    """A figure's drawings as ``data:`` addresses; None unless both are there and are SVG."""
+    size = svg_size(svg.get("light", b""))
+    if size is None or svg_size(svg.get("dark", b"")) is None:
+        return None
+    light, dark = (data_uri("image/svg+xml", svg[theme]) for theme in THEMES)
+    return Picture(light, dark, *size)
+
+
+def svg_size(content: bytes) -> tuple[int, int] | None:
+    """Width and height of an SVG in CSS pixels, from its root; None if it has none."""
+    try:
+        root = ElementTree.fromstring(content)  # noqa: S314  (drawn by this workflow)
+    except ElementTree.ParseError:
+        return None
+    sizes = []
+    for name in ("width", "height"):
+        match = re.fullmatch(r"([0-9.]+)(pt|px)?", root.get(name, ""))
+        if not match:
+            return None
+        sizes.append(round(float(match[1]) * (_PX_PER_PT if match[2] == "pt" else 1)))
+    return sizes[0], sizes[1]
+
+
+def _bears_on(covers: Iterable[str], claim: Claim) -> bool:
+    return not set(covers).isdisjoint(claim.covers)
+
+
+def place_exhibits(
+    exhibits: Sequence[Data], claims: Sequence[Claim]
+) -> dict[tuple[str, str], str | None]:
+    """The claim beside which each table or figure stands, None where no claim is about it.
+
+    It stands once: beside the first claim that it bears on, one of its own lesson if there is
+    any, a decided one rather than one still awaiting, and best one of its own section.
+    """
+    placed = {}
+    for data in exhibits:
+        caption = data.caption
+        candidates = sorted(
+            (claim for claim in claims if _bears_on(caption.covers, claim)),
+            key=lambda claim: (
+                caption.lesson in words.LESSONS and claim.lesson != caption.lesson,
+                claim.kind == "awaiting",
+                caption.section not in claim.section,
+            ),
+        )
+        placed[data.kind, data.key] = candidates[0].id if candidates else None
+    return placed
+
+
+def lesson_view(
+    lesson: str,
+    claims: Sequence[Claim],
+    views: Mapping[str, ClaimView],
+    links: Mapping[str, ClaimLink],
+    exhibits: Sequence[Exhibit],
+) -> LessonView:
+    """A lesson: its headings in the lesson's order, the claims of each by what they cover."""
+    known = words.LESSONS.get(lesson, words.Lesson("", ()))
+    groups: dict[str, list[Claim]] = {heading: [] for heading in known.headings}
+    for claim in claims:
+        groups.setdefault(heading_of(claim.section, known.headings), []).append(claim)
+    sections = tuple(
+        Section(
+            anchor=f"lesson-{lesson.lower()}-{number}",
+            title=heading,
+            claims=tuple(views[claim.id] for claim in members),
+            notable=tuple(links[claim.id] for claim in members if _notable(claim, links)),
+        )
+        for number, (heading, members) in enumerate(groups.items(), start=1)
+        if members
+    )
+    return LessonView(
+        anchor=f"lesson-{lesson.lower()}",
+        name=f"Lesson {lesson}",
+        title=known.title,
+        counts=counts(links[claim.id] for claim in claims),
+        sections=sections,
+        exhibits=tuple(exhibits),
+    )
+
+
+def heading_of(section: str, headings: Sequence[str]) -> str:
+    """The heading of the lesson that a claim stands under: the first of those it names."""
+    first = section.partition(";")[0].strip()
+    return next((heading for heading in headings if first.startswith(heading)), first)
+
+
+def _notable(claim: Claim, links: Mapping[str, ClaimLink]) -> bool:
+    return links[claim.id].mark.name in _NOTABLE or claim.verdict == "contradicted"
+
+
+def suite_view(suite: Suite, rows: Sequence[Row]) -> SuiteView:
+    """A suite in the overview, with its rows counted by kind of evidence."""
+    own = [row for row in rows if row["suite"] == suite.name]
+    kinds = Counter(row["evidence"] for row in own)
+    return SuiteView(
+        anchor=f"suite-{suite.name}",
+        name=suite.name,
+        title=suite.title,
+        cases=tuple(Term(name, meaning) for name, meaning in suite.cases.items()),
+        rows=len(own),
+        by_evidence=tuple(kinds[kind] for kind in EVIDENCE),
+        not_holding=sum(row["outcome"] != "holds" for row in own),
+        path=suite.path,
+        digest=suite.digest,
+        code=code_path(suite.name),
+        command=rerun(suite.name),
+    )
+
+
+def margins(rows: Sequence[Row]) -> Margins:
+    """Rows close to their bound, rows far inside it, and rows with no error at all."""
+    judged = [row for row in rows if row["outcome"] == "holds" and row["ratio"] is not None]
+    within = [row for row in judged if row["relation"] == "within"]
+    exact = Counter(row["suite"] for row in within if row["error"] == 0)
+    return Margins(
+        tight=row_group(
+            "rows-tight",
+            "Rows close to their bound",
+            [row for row in judged if row["ratio"] > words.TIGHT_ABOVE],
+            limit=0,
+        ),
+        wide=row_group(
+            "rows-wide",
+            "Rows with a wide bound",
+            [row for row in within if row["error"] and row["ratio"] < words.WIDE_BELOW],
+            limit=0,
+        ),
+        exact=tuple(sorted(exact.items())),
+        exact_count=sum(exact.values()),
+    )
+
+
+def methods(suites: Sequence[Suite]) -> Methods:
+    """The words of the method; the columns' meanings come from the suites' schema."""
+    described = {
+        field["title"]: field["description"]
+        for suite in suites[:1]
+        for field in suite.fields
+        if field.get("description")
+    }
+    return Methods(
+        verdicts=tuple(words.MARKS.values()),
+        relations=words.RELATION_TERMS,
+        outcomes=words.OUTCOME_TERMS,
+        evidence=words.EVIDENCE_TERMS,
+        columns=tuple(Term(title, meaning) for title, meaning in described.items()),
+        tight_above=f"{words.TIGHT_ABOVE:g}",
+        wide_below=f"{words.WIDE_BELOW:g}",
+        contradiction_margin=f"{CONTRADICTION_MARGIN:g}",
+    )
