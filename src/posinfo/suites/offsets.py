@@ -281,7 +281,7 @@ def rotation_past(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         difference = (turned.double() - torch.tensor(expected, dtype=torch.float64)).abs().max()
         reach = rounding.angle(position, 1.0, bound) + rounding.ROTATION * rounding.UNIT["float32"]
         rows.within(
-            f"rotated query, largest difference from arbitrary precision, position {position}",
+            f"largest difference of the rotated query, position {position}",
             difference.item(), 0.0, bound=q.norm().item() * reach,
             subject=_ADJACENT, evidence="float32", head_dim=dim, base=base, position=position,
             basis="rounding analysis: the largest angle's error and one rotation",

@@ -186,7 +186,8 @@ def rotary_properties(data: Data) -> list[Record]:
 
 
 def _decided(data: Data, stated: Property) -> list[Record]:
-    """A property, once for each claim that decides it."""
+    """A property, once for each claim that decides it, or once with none: said, not left out."""
+    undecided = {"id": "", "statement": "", "reproduced": "no claim"}
     return [
         {
             "property": stated.name,
@@ -195,7 +196,7 @@ def _decided(data: Data, stated: Property) -> list[Record]:
             "decides": claim["statement"],
             "verdict": claim["reproduced"],
         }
-        for claim in data.claims(*stated.covers)
+        for claim in data.claims(*stated.covers) or [undecided]
     ]
 
 

@@ -1,0 +1,55 @@
+"""From the lessons' statements to a verified report: `snakemake --cores 4`.
+
+The data flow in one direction, one file a stage under workflow/rules: suites (measured rows),
+ledger (claims joined to rows), report (tables, figures, page), and the gate below, which always
+runs, takes the page as an input and decides the exit status.
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.27.1")
+
+
+include: "workflow/rules/common.smk"
+
+
+configfile: in_workflow("config/config.yaml")
+
+
+check_inputs()
+
+# What tables and figures are told of the config.
+MEASURED_CONFIG = {key: value for key, value in config.items() if key != "claims"}
+
+
+include: "workflow/rules/suites.smk"
+include: "workflow/rules/ledger.smk"
+include: "workflow/rules/report.smk"
+
+
+# The gate has no output, so it always runs; the page is among its inputs, so there is one to
+# read on red runs too.
+rule all:
+    input:
+        unpack(everything),
+        suite_schemas=SUITE_SCHEMAS,
+        ledger_schema=LEDGER_SCHEMA,
+        missing_schema=MISSING_SCHEMA,
+    log:
+        "logs/gate.log",
+    conda:
+        "environment.yml"
+    script:
+        "scripts/gate.py"
+
+
+onstart:
+    clear_last_words()
+
+
+onsuccess:
+    end_with_last_words()
+
+
+onerror:
+    end_with_last_words(log)

@@ -1,0 +1,38 @@
+"""Decide whether the run is green: exit status 0 or 1, and the last lines on the terminal."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from posinfo.gate import file_lines, missing_lines, problems, verdict_line
+from posinfo.job import job, say_last
+from posinfo.schemas import fields_by_name, table_fields
+from posinfo.tidy import read_all
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+if __name__ == "__main__":
+    with job(snakemake):
+        given = snakemake.input
+        rows, unreadable = read_all(given.suites, fields_by_name(given.suite_schemas))
+        ledger, unreadable_ledger = read_all([given.ledger], fields_by_name([given.ledger_schema]))
+        missing_fields = table_fields(given.missing_schema)
+        missing, unreadable_missing = read_all(
+            given.missing, {Path(path).stem: missing_fields for path in given.missing}
+        )
+        lines = [
+            *file_lines(given.digests),
+            *unreadable,
+            *unreadable_ledger,
+            *unreadable_missing,
+            *problems(rows, ledger, given.suites),
+            *missing_lines(missing),
+        ]
+        for line in lines:
+            say_last(line)
+        verdicts = verdict_line(ledger)
+        if lines:
+            say_last(f"NOT REPRODUCED: {len(lines)} problems above. {verdicts}. See {given.page}")
+            sys.exit(1)
+        say_last(f"{verdicts}. Every row holds: {given.page}")

@@ -1,0 +1,37 @@
+"""Render everything as one page: report/index.html."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from posinfo.job import job
+from posinfo.report import build, read_inputs, render
+from posinfo.tidy import write_atomically
+
+if TYPE_CHECKING:
+    from snakemake.iocontainers import snakemake
+
+#: The captions lie beside the templates.
+CAPTIONS = "captions.yaml"
+
+if __name__ == "__main__":
+    with job(snakemake):
+        given = snakemake.input
+        inputs = read_inputs(
+            suites=given.suites,
+            suite_schemas=given.suite_schemas,
+            ledger=given.ledger,
+            ledger_schema=given.ledger_schema,
+            claims=given.claims,
+            claims_schema=given.claims_schema,
+            tables=given.tables,
+            table_schemas=given.table_schemas,
+            figures=given.data,
+            figure_schemas=given.figure_schemas,
+            drawings=given.svg,
+            missing=given.missing,
+            missing_schema=given.missing_schema,
+            captions=next(path for path in given.templates if Path(path).name == CAPTIONS),
+            captions_schema=given.captions_schema,
+        )
+        templates = Path(given.templates[0]).parent
+        write_atomically(snakemake.output.page, render(build(inputs), str(templates)))

@@ -1,0 +1,152 @@
+"""What the stages share: paths, checked config and claims, and the last lines on the terminal.
+
+No rules here. Whatever is wrong with the input ends the run while this is read, before any job,
+with one line and exit status 2.
+"""
+
+import atexit
+import os
+import shlex
+import sys
+from pathlib import Path
+
+# The library of this working copy, not one that happens to be installed.
+_SOURCE = os.path.join(workflow.basedir, "src")
+sys.path.insert(0, _SOURCE)
+
+from posinfo import runlock
+from posinfo.catalogue import SUITES
+from posinfo.checks import check_claims, check_config, check_writable
+from posinfo.errors import InputError
+from posinfo.imports import library_files
+from posinfo.parameters import suite_parameters
+from posinfo.schemas import load_yaml
+from posinfo.workspace import pass_on
+
+pass_on(_SOURCE)
+
+# Snakemake puts the interpreter into a shell command as it is: a path with a space needs quotes.
+sys.executable = shlex.quote(sys.executable)
+
+#: Where a run writes.
+OUTPUT_FOLDERS = (
+    *(f"results/{name}" for name in ("suites", "tables", "figures", "missing", "digests")),
+    "report",
+    "logs",
+    ".snakemake",
+)
+
+
+def in_workflow(path):
+    """A file of the workflow, relative to the working directory: absolute paths would make
+    everything run again after the folder was moved."""
+    return os.path.normpath(os.path.join(os.path.relpath(workflow.basedir), path))
+
+
+def library(*modules):
+    """The library's files that these modules import, for Snakemake does not follow imports."""
+    return [in_workflow(f"src/{path}") for path in library_files(_SOURCE, modules)]
+
+
+def refuse(error):
+    """End the run with one line, before any job."""
+    print(f"posinfo: {error}", file=sys.stderr)
+    sys.exit(2)
+
+
+def claim_files():
+    """The claims' files, as the config names them: relative to the workflow, or to where we are."""
+    return [path if os.path.exists(path) else in_workflow(path) for path in config["claims"]]
+
+
+def check_inputs():
+    """Check the config, the claims, and that results can be written; hold the run's lock."""
+    global RUN_LOCK
+    try:
+        check_config(
+            config, config_files(), load_yaml(in_workflow("workflow/schemas/config.schema.yaml"))
+        )
+        check_claims(
+            claim_files(), load_yaml(in_workflow("workflow/schemas/claims.schema.yaml")), SUITES
+        )
+        check_writable(OUTPUT_FOLDERS)
+        if not workflow.output_settings.dryrun:
+            RUN_LOCK = runlock.hold()
+    except InputError as error:
+        refuse(error)
+
+
+def config_files():
+    """Where the config comes from, the strongest last."""
+    files = [
+        in_workflow("config/config.yaml"),
+        *map(os.path.relpath, workflow.overwrite_configfiles),
+    ]
+    return list(dict.fromkeys(files))
+
+
+def clear_last_words():
+    Path("logs/last-words.txt").unlink(missing_ok=True)
+
+
+def end_with_last_words(log=None):
+    """Let the jobs' own lines be the last on the terminal, after everything of Snakemake's."""
+    words = Path("logs/last-words.txt")
+    text = words.read_text(encoding="utf-8") if words.exists() else ""
+    if not text and log:
+        text = f"A job ended without a word of its own: see above, and {log}\n"
+    atexit.register(lambda: print(text, end="", file=sys.stderr, flush=True))
+
+
+def files_in(folder):
+    """The files of one of the workflow's folders, in the order of their names."""
+    found = sorted(path.name for path in Path(in_workflow(folder)).iterdir() if path.is_file())
+    return [in_workflow(f"{folder}/{name}") for name in found]
+
+
+def keys_of(folder):
+    """The names of the schemas in a folder: each is the key of a table or figure."""
+    return [Path(path).stem for path in files_in(folder) if path.endswith(".yaml")]
+
+
+def suite_library(wildcards):
+    """What a suite's numbers depend on."""
+    return library("posinfo.measure", f"posinfo.suites.{wildcards.suite}")
+
+
+def parameters_of(wildcards):
+    """What a suite is told."""
+    return suite_parameters(config, wildcards.suite)
+
+
+def everything(wildcards=None):
+    """All that a run makes, by the names under which the gate takes it."""
+    return {
+        "suites": SUITE_RESULTS,
+        "ledger": "results/ledger.csv",
+        "missing": MISSING,
+        "page": "report/index.html",
+        "digests": [
+            *expand("results/digests/measure_suite_{suite}.sha256", suite=SUITES),
+            *expand(
+                "results/digests/{job}.sha256",
+                job=["decide_ledger", "make_tables", "make_figures", "render_report"],
+            ),
+        ],
+    }
+
+
+SUITE_RESULTS = expand("results/suites/{suite}.csv", suite=SUITES)
+TABLES = expand("results/tables/{key}.csv", key=keys_of("workflow/schemas/tables"))
+FIGURES = expand("results/figures/{key}.csv", key=keys_of("workflow/schemas/figures"))
+PICTURES = expand(
+    "results/figures/{key}.{theme}.svg",
+    key=keys_of("workflow/schemas/figures"),
+    theme=["light", "dark"],
+)
+MISSING = ["results/missing/tables.csv", "results/missing/figures.csv"]
+
+SUITE_SCHEMAS = [in_workflow(f"workflow/schemas/suites/{name}.yaml") for name in ("rows", *SUITES)]
+LEDGER_SCHEMA = in_workflow("workflow/schemas/ledger.yaml")
+MISSING_SCHEMA = in_workflow("workflow/schemas/missing.yaml")
+CLAIMS_SCHEMA = in_workflow("workflow/schemas/claims.schema.yaml")

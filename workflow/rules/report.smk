@@ -1,0 +1,80 @@
+"""Publication: tables and figures from the rows, and one page of all.
+
+Needs: every suite's CSV, the ledger, the templates and captions. No torch.
+Makes: results/tables/<table>.csv, results/figures/<figure>.csv with a light and a dark SVG, and
+report/index.html.
+"""
+
+
+rule make_tables:
+    input:
+        suites=SUITE_RESULTS,
+        ledger="results/ledger.csv",
+        library=library("posinfo.tables"),
+        suite_schemas=SUITE_SCHEMAS,
+        ledger_schema=LEDGER_SCHEMA,
+        table_schemas=files_in("workflow/schemas/tables"),
+        missing_schema=MISSING_SCHEMA,
+    output:
+        tables=TABLES,
+        missing="results/missing/tables.csv",
+        digest="results/digests/make_tables.sha256",
+    log:
+        "logs/make_tables.log",
+    conda:
+        "../../environment.yml"
+    params:
+        config=MEASURED_CONFIG,
+    script:
+        "../../scripts/make_tables.py"
+
+
+rule make_figures:
+    input:
+        suites=SUITE_RESULTS,
+        library=library("posinfo.figures", "posinfo.tables"),
+        suite_schemas=SUITE_SCHEMAS,
+        figure_schemas=files_in("workflow/schemas/figures"),
+        missing_schema=MISSING_SCHEMA,
+    output:
+        data=FIGURES,
+        svg=PICTURES,
+        missing="results/missing/figures.csv",
+        digest="results/digests/make_figures.sha256",
+    log:
+        "logs/make_figures.log",
+    conda:
+        "../../environment.yml"
+    params:
+        config=MEASURED_CONFIG,
+    script:
+        "../../scripts/make_figures.py"
+
+
+rule render_report:
+    input:
+        suites=SUITE_RESULTS,
+        ledger="results/ledger.csv",
+        claims=claim_files(),
+        tables=TABLES,
+        data=FIGURES,
+        svg=PICTURES,
+        missing=MISSING,
+        templates=files_in("workflow/report"),
+        library=library("posinfo.report"),
+        suite_schemas=SUITE_SCHEMAS,
+        claims_schema=CLAIMS_SCHEMA,
+        captions_schema=in_workflow("workflow/schemas/captions.schema.yaml"),
+        ledger_schema=LEDGER_SCHEMA,
+        table_schemas=files_in("workflow/schemas/tables"),
+        figure_schemas=files_in("workflow/schemas/figures"),
+        missing_schema=MISSING_SCHEMA,
+    output:
+        page="report/index.html",
+        digest="results/digests/render_report.sha256",
+    log:
+        "logs/render_report.log",
+    conda:
+        "../../environment.yml"
+    script:
+        "../../scripts/render_report.py"
