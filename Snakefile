@@ -13,6 +13,9 @@ min_version("9.27.1")
 include: "workflow/rules/common.smk"
 
 
+check_readable()
+
+
 configfile: in_workflow("config/config.yaml")
 
 

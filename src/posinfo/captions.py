@@ -99,7 +99,7 @@ def load(
     entries = load_yaml(path)
     problem = first_problem(entries, schema)
     if problem:
-        key, text = problem
+        key, text = problem.key, problem.text
         raise InputError(str(path), f"{key}: {text}" if key else text)
     captions: dict[str, Caption] = {}
     for entry in entries:

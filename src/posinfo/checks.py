@@ -1,13 +1,13 @@
 """Checks of a run's input, before any job: the config, the claims, and where results go."""
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from posinfo.claims import load_claims
 from posinfo.errors import InputError, nearest
-from posinfo.schemas import first_problem, load_yaml
+from posinfo.schemas import Problem, first_problem, load_yaml
 
 
 def check_config(
@@ -35,27 +35,66 @@ def check_config(
             raise InputError(path, "must hold keys with values")
     problem = first_problem(config, schema)
     if problem:
-        key, text = problem
-        raise InputError(_to_blame(files, key, text), f"{key}: {text}" if key else text)
+        where = _to_blame(files, problem)
+        raise InputError(where, f"{problem.key}: {problem.text}" if problem.key else problem.text)
 
 
-def _to_blame(files: list[str], key: str, text: str) -> str:
-    """The strongest file that sets the key, or the command line if none of them does."""
-    path = key.replace("[", ".").split(".") if key else []
+def _to_blame(files: list[str], problem: Problem) -> str:
+    """The strongest source that says what the config has: a file, or else the command line.
+
+    A key that is missing is missing in the first file, which holds them all.
+    """
+    if problem.value is None:
+        return files[0]
     for file in reversed(files):
         value: Any = load_yaml(file)
-        for part in path:
-            if not isinstance(value, dict) or part not in value:
-                break
-            value = value[part]
-        else:
-            unknown = text.split("'")[1] if text.startswith("unknown key") else None
-            if unknown is None or (isinstance(value, dict) and unknown in value):
-                return file
+        try:
+            for part in problem.path:
+                value = value[part]
+        except (KeyError, IndexError, TypeError):
             continue
-        if isinstance(value, list):
+        # NaN is what it is, though it equals nothing.
+        if value == problem.value or (value != value and problem.value != problem.value):
             return file
-    return "--config" if not text.startswith("the key") else files[-1]
+    return "--config"
+
+
+def check_agreement(config: Mapping[str, Any], files: Sequence[str]) -> None:
+    """Check what a schema cannot say: keys of a valid config whose values must fit each other.
+
+    Raises
+    ------
+    InputError
+        Naming the strongest file, the key and what is allowed.
+    """
+    for key, text in _disagreements(config):
+        raise InputError(files[-1], f"{key}: {text}")
+
+
+def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    offsets, extension = config["suites"]["offsets"], config["suites"]["extension"]
+    rows = offsets["table_rows"]
+    if offsets["position_inside"] >= rows:
+        yield "suites.offsets.position_inside", f"must be less than table_rows, {rows}"
+    if min(offsets["positions_outside"]) < rows:
+        yield "suites.offsets.positions_outside", f"must be table_rows, {rows}, or more, each"
+    if not min(offsets["shifts"]) < offsets["breaking_shift"] <= max(offsets["shifts"]):
+        yield (
+            "suites.offsets.breaking_shift",
+            "must be above the smallest of the shifts and at most the largest",
+        )
+    for key, among in (
+        ("head_dim", "head_dims"),
+        ("base", "bases"),
+        ("trained_length", "trained_lengths"),
+        ("factor", "factors"),
+    ):
+        value, allowed = extension["figure"][key], extension[among]
+        if value not in allowed:
+            yield (
+                f"suites.extension.figure.{key}",
+                f"{value} is not measured: {among} has {', '.join(map(str, allowed))}",
+            )
 
 
 def check_claims(files: Iterable[str], schema: Mapping[str, Any], suites: Collection[str]) -> None:

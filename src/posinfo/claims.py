@@ -101,7 +101,7 @@ def load_claims(paths: Iterable[str | Path], schema: Mapping[str, Any]) -> list[
     seen: dict[str, str] = {}
     for path in map(str, paths):
         entries = load_yaml(path)
-        if not isinstance(entries, list):
+        if not isinstance(entries, list) or not entries:
             raise InputError(path, "must hold a list of claims, each beginning with '- id:'")
         for number, entry in enumerate(entries):
             name = entry.get("id") if isinstance(entry, dict) else None
@@ -122,11 +122,11 @@ def _check(entry: Any, schema: Mapping[str, Any], where: str) -> None:
     """Check one entry under the schema of its kind: a union's errors would name all kinds."""
     kinds = schema["$defs"]["kinds"]
     kind = entry.get("kind") if isinstance(entry, dict) else None
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise InputError(where, f"kind: {kind!r} is unknown, allowed: {', '.join(kinds)}")
     problem = first_problem(entry, {**kinds[kind], "$defs": schema["$defs"]})
     if problem:
-        key, text = problem
+        key, text = problem.key, problem.text
         raise InputError(where, f"{key}: {text}" if key else text)
     if kind == "computed":
         _check_computed(entry, where)

@@ -20,7 +20,7 @@ from typer.exceptions import TyperException
 
 from posinfo import __version__
 from posinfo.catalogue import SUITES, listing
-from posinfo.checks import check_config
+from posinfo.checks import check_agreement, check_config
 from posinfo.errors import InputError, nearest
 from posinfo.numbers_text import significant
 from posinfo.parameters import overlay, suite_parameters
@@ -151,6 +151,7 @@ def load_config(above: str | None) -> dict[str, Any]:
             raise InputError(file, "must hold keys with values")
     merged = loaded[0] if above is None else overlay(*loaded)
     check_config(merged, files, load_yaml(SCHEMA))
+    check_agreement(merged, files)
     return merged
 
 

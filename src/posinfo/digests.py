@@ -37,6 +37,8 @@ def recorded(digest_file: str | Path) -> dict[str, str]:
         if not separator or len(digest) != 64 or not path:
             raise InputError(f"{digest_file} line {number}", "is not a sha256 and a path")
         digests[path] = digest
+    if not digests:
+        raise InputError(str(digest_file), "is empty, so it vouches for no file")
     return digests
 
 

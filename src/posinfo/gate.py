@@ -46,7 +46,7 @@ def suite_lines(rows: Sequence[Mapping[str, Any]], paths: Iterable[str]) -> list
 
 def ledger_lines(ledger: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each computed claim whose verdict is not the recorded one."""
-    lines = []
+    lines = [] if ledger else ["results/ledger.csv: has no claims"]
     for claim in ledger:
         if claim["kind"] == "computed" and claim["reproduced"] != claim["recorded"]:
             because = f": {claim['problem']}" if claim["problem"] else ""

@@ -98,14 +98,17 @@ def _decide(claim: Claim, by_suite: Mapping[str, Sequence[Row]]) -> Entry:
                 f"{' and '.join(claim.differs_in)} do not separate what holds from what breaks: "
                 f"both have {' and '.join(map(str, sorted(common, key=str)[0]))}"
             )
+    why = headline = ""
+    if not problems:
+        try:
+            why = fill(claim.why, supporting, breaking, "why")
+            headline = fill(claim.headline, supporting, breaking, "headline")
+        except InputError as error:
+            problems.append(str(error))
     if problems:
         return Entry(
             claim, "undecided", tuple(supporting), tuple(breaking), tuple(problems), "", ""
         )
-    why, headline = (
-        fill(text, supporting, breaking, f"{claim.file} claim {claim.id}")
-        for text in (claim.why, claim.headline)
-    )
     verdict = ("conditional" if supporting else "refuted") if breaking else "verified"
     return Entry(claim, verdict, tuple(supporting), tuple(breaking), (), why, headline)
 
@@ -143,7 +146,9 @@ def row_name(row: Row) -> str:
 def row_problem(row: Row) -> str:
     """Why a row does not hold, in one line."""
     if row["outcome"] == "error":
-        found = row["measured_text"] or f"measured {row['measured']}"
+        found = row["measured_text"] or ", ".join(
+            f"{name} {row[name]}" for name in ("measured", "reference", "bound")
+        )
         return f"{row_name(row)}: error, {found}"
     if row["relation"] in ("within", "exceeds"):
         sign = "≤" if row["relation"] == "within" else "≥"
@@ -172,12 +177,19 @@ def contradiction_problems(rows: Sequence[Row]) -> list[str]:
             problems.append(
                 f"{row_name(row)}: contradicts no 'within' row named {row['contradicts']}"
             )
-        elif row["bound"] < CONTRADICTION_MARGIN * other["bound"]:
+        elif not _wide_enough(row["bound"], other["bound"]):
             problems.append(
                 f"{row_name(row)}: its bound {significant(row['bound'], 3)} is not "
                 f"{CONTRADICTION_MARGIN:g} times the bound of {row['contradicts']}"
             )
     return problems
+
+
+def _wide_enough(bound: float | None, contradicted: float | None) -> bool:
+    """Whether a bound is ten times another: false if either is missing or NaN."""
+    if bound is None or contradicted is None:
+        return False
+    return bound >= CONTRADICTION_MARGIN * contradicted
 
 
 @dataclass(frozen=True)
@@ -203,7 +215,7 @@ _PROSE = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False) 
 _PROSE.filters["sig"] = significant
 
 
-def fill(text: str, supporting: Sequence[Row], breaking: Sequence[Row], where: str) -> str:
+def fill(text: str, supporting: Sequence[Row], breaking: Sequence[Row], key: str) -> str:
     """Put measured numbers into a claim's prose, so that none is ever typed.
 
     Plain text comes out: the page escapes it, as it does every text.
@@ -217,5 +229,5 @@ def fill(text: str, supporting: Sequence[Row], breaking: Sequence[Row], where: s
         return _PROSE.from_string(text).render(
             supports=Selected(supporting), breaks=Selected(breaking)
         )
-    except jinja2.TemplateError as error:
-        raise InputError(where, f"why: {error}") from error
+    except Exception as error:  # a template can go wrong in any way that Python can
+        raise InputError(key, str(error)) from error

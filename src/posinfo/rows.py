@@ -39,6 +39,11 @@ KEY = ("case", "quantity", "subject")
 #: An ``exceeds`` row that contradicts a ``within`` row states at least this many times its bound.
 CONTRADICTION_MARGIN = 10.0
 
+#: A row that uses more of its bound than this is tight: it may not hold elsewhere.
+TIGHT_ABOVE = 0.5
+#: A ``within`` row that uses less than this has a bound too wide to say much.
+WIDE_BELOW = 1e-3
+
 
 @dataclass(frozen=True)
 class Decision:

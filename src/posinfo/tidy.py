@@ -14,6 +14,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 from posinfo.errors import InputError
 
@@ -25,9 +26,13 @@ def number_text(value: float | int | None) -> str:
     """A number as it stands in a CSV: shortest decimal that reads back the same."""
     if value is None:
         return ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+    if not isinstance(value, float):
+        return repr(value)
+    negative_zero = value == 0 and math.copysign(1, value) < 0
+    if value.is_integer() and abs(value) < 2**53 and not negative_zero:
         return str(int(value))
-    return repr(value)
+    # float(): numpy's float64 is a float too, and its repr no number.
+    return repr(float(value))
 
 
 def write_atomically(path: str | Path, content: str | bytes) -> None:
@@ -57,12 +62,17 @@ def csv_text(records: Iterable[Mapping[str, object]], columns: Iterable[str]) ->
     ValueError
         If a record has a column that is not among ``columns``.
     """
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, list(columns), lineterminator="\n", extrasaction="raise")
+    lines: list[str] = []
+    # csv quotes a text for the characters of the line's end alone, and reading ends a row at a
+    # carriage return as well: so both are given here, and one is taken away below.
+    writer = csv.DictWriter(
+        SimpleNamespace(write=lines.append), list(columns), lineterminator="\r\n",
+        extrasaction="raise",
+    )  # fmt: skip
     writer.writeheader()
     for record in records:
         writer.writerow({name: _cell(value) for name, value in record.items()})
-    return buffer.getvalue()
+    return "".join(line.removesuffix("\r\n") + "\n" for line in lines)
 
 
 def _cell(value: object) -> str:
@@ -98,6 +108,8 @@ def read(path: str | Path, fields: Fields) -> list[dict[str, Value]]:
         text = Path(path).read_bytes().decode()
     except FileNotFoundError as error:
         raise InputError(str(path), "does not exist") from error
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(str(path), f"is not UTF-8 at byte {error.start}") from error
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)

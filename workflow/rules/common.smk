@@ -16,7 +16,7 @@ sys.path.insert(0, _SOURCE)
 
 from posinfo import runlock
 from posinfo.catalogue import SUITES
-from posinfo.checks import check_claims, check_config, check_writable
+from posinfo.checks import check_agreement, check_claims, check_config, check_writable
 from posinfo.errors import InputError
 from posinfo.imports import library_files
 from posinfo.parameters import suite_parameters
@@ -59,6 +59,14 @@ def claim_files():
     return [path if os.path.exists(path) else in_workflow(path) for path in config["claims"]]
 
 
+def check_readable():
+    """Check that the config can be read, before Snakemake reads it: its own words are longer."""
+    try:
+        load_yaml(in_workflow("config/config.yaml"))
+    except InputError as error:
+        refuse(error)
+
+
 def check_inputs():
     """Check the config, the claims, and that results can be written; hold the run's lock."""
     global RUN_LOCK
@@ -66,6 +74,7 @@ def check_inputs():
         check_config(
             config, config_files(), load_yaml(in_workflow("workflow/schemas/config.schema.yaml"))
         )
+        check_agreement(config, config_files())
         check_claims(
             claim_files(), load_yaml(in_workflow("workflow/schemas/claims.schema.yaml")), SUITES
         )

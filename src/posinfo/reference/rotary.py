@@ -6,6 +6,7 @@ relative property instead of from two rotations.
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 import mpmath
 from mpmath import mpf
@@ -17,11 +18,12 @@ with mpmath.workdps(DIGITS):
     UNIT = 2.0**-mpmath.mp.prec
 
 
-def frequencies(head_dim: int, base: float) -> list[mpf]:
+@cache
+def frequencies(head_dim: int, base: float) -> tuple[mpf, ...]:
     """Frequencies exp(-(2i/d) ln base), i = 0 … d/2 - 1, in radians per position."""
     with mpmath.workdps(DIGITS):
         log_base = mpmath.log(mpf(base))
-        return [mpmath.exp(-mpf(2 * i) / head_dim * log_base) for i in range(head_dim // 2)]
+        return tuple(mpmath.exp(-mpf(2 * i) / head_dim * log_base) for i in range(head_dim // 2))
 
 
 def angle(position: float, frequency: mpf) -> mpf:
@@ -37,7 +39,7 @@ def turned(x: float, y: float, angle: mpf) -> tuple[mpf, mpf]:
         return point.real, point.imag
 
 
-def score(q: Sequence[float], k: Sequence[float], offset: float, frequencies: list[mpf]) -> mpf:
+def score(q: Sequence[float], k: Sequence[float], offset: float, frequencies: Sequence[mpf]) -> mpf:
     """Dot product of a query and a key rotated to positions whose difference i - j is ``offset``.
 
     By the relative property: the sum over pairs of Re(q conj(k) exp(i offset theta)), where

@@ -33,7 +33,7 @@ def frequency(head_dim: int, base: float, dtype: str = "float32") -> float:
     u = UNIT[dtype]
     terms = 3.0
     if head_dim & (head_dim - 1):
-        terms += math.log(base)
+        terms += abs(math.log(base))
     if dtype != "float64" and struct.unpack("f", struct.pack("f", base))[0] != base:
         terms += 1.0
     return terms * u * SECOND_ORDER

@@ -36,7 +36,7 @@ from posinfo.report.model import (
     SuiteView,
     Term,
 )
-from posinfo.rows import CONTRADICTION_MARGIN, EVIDENCE
+from posinfo.rows import CONTRADICTION_MARGIN, EVIDENCE, TIGHT_ABOVE, WIDE_BELOW
 from posinfo.tidy import Fields
 
 PAGE = "report/index.html"
@@ -468,13 +468,13 @@ def margins(rows: Sequence[Row]) -> Margins:
         tight=row_group(
             "rows-tight",
             "Rows close to their bound",
-            [row for row in judged if row["ratio"] > words.TIGHT_ABOVE],
+            [row for row in judged if row["ratio"] > TIGHT_ABOVE],
             limit=0,
         ),
         wide=row_group(
             "rows-wide",
             "Rows with a wide bound",
-            [row for row in within if row["error"] and row["ratio"] < words.WIDE_BELOW],
+            [row for row in within if row["error"] and row["ratio"] < WIDE_BELOW],
             limit=0,
         ),
         exact=tuple(sorted(exact.items())),
@@ -496,7 +496,7 @@ def methods(suites: Sequence[Suite]) -> Methods:
         outcomes=words.OUTCOME_TERMS,
         evidence=words.EVIDENCE_TERMS,
         columns=tuple(Term(title, meaning) for title, meaning in described.items()),
-        tight_above=f"{words.TIGHT_ABOVE:g}",
-        wide_below=f"{words.WIDE_BELOW:g}",
+        tight_above=f"{TIGHT_ABOVE:g}",
+        wide_below=f"{WIDE_BELOW:g}",
         contradiction_margin=f"{CONTRADICTION_MARGIN:g}",
     )

@@ -123,8 +123,3 @@ EVIDENCE_TERMS = (
     Term("peer", "agreement with an independent library"),
     Term("trained", "a trained model: a tiny decoder trained here, or published weights"),
 )
-
-#: Rows that use more of their bound than this are tight.
-TIGHT_ABOVE = 0.5
-#: ``within`` rows that use less of their bound than this have one too wide to mean much.
-WIDE_BELOW = 1e-3

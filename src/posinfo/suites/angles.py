@@ -1,7 +1,7 @@
 """Frequencies and angles against arbitrary precision, and the rotation's values themselves."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mpmath
@@ -12,7 +12,7 @@ from posinfo.proofs import rotation as proofs
 from posinfo.reference import rotary as reference
 from posinfo.reference import rounding
 from posinfo.suites.base import Recorder, Suite
-from posinfo.suites.common import draw, prove
+from posinfo.suites.common import Comparison, draw, prove
 
 SUITE = Suite(
     "angles",
@@ -146,38 +146,37 @@ def _angle_row(
     base: float,
     position: int,
     measured: torch.Tensor,
-    exact: list[mpmath.mpf],
+    exact: Sequence[mpmath.mpf],
     bound: float,
 ) -> None:
     """The pairs whose angle and whose cosine or sine come closest to their bounds."""
     common = {"head_dim": dim, "base": base, "position": position, "evidence": "float32"}
     setting = f"d={dim} base={base:g}, position {position}"
-    worst_angle, worst_turn = (0.0, 0.0, 1.0, 0), (0.0, 0.0, 1.0, 0)
+    found_angles: list[Comparison] = []
+    found_turns: list[Comparison] = []
     cosines, sines = measured.cos(), measured.sin()
     for pair, theta in enumerate(exact):
         angle = reference.angle(position, theta)
         angle_bound = rounding.angle(position, float(theta), bound)
-        found = (measured[pair].item(), float(angle), angle_bound, pair)
-        worst_angle = max(worst_angle, found, key=_used)
+        found_angles.append(Comparison(measured[pair].item(), float(angle), angle_bound, pair))
         with mpmath.workdps(reference.DIGITS):
             exact_turn = (float(mpmath.cos(angle)), float(mpmath.sin(angle)))
         for value, expected in zip((cosines[pair], sines[pair]), exact_turn, strict=True):
-            found = (value.item(), expected, rounding.cosine(angle_bound), pair)
-            worst_turn = max(worst_turn, found, key=_used)
+            found_turns.append(
+                Comparison(value.item(), expected, rounding.cosine(angle_bound), pair)
+            )
+    worst_angle = max(found_angles, key=Comparison.used)
+    worst_turn = max(found_turns, key=Comparison.used)
     rows.within(
-        f"angle nearest its bound, {setting}", worst_angle[0], worst_angle[1],
-        bound=worst_angle[2], subject=_ANGLES, basis=_ANGLE_BASIS, pair=worst_angle[3], **common,
+        f"angle nearest its bound, {setting}", worst_angle.measured, worst_angle.exact,
+        bound=worst_angle.bound, subject=_ANGLES, basis=_ANGLE_BASIS, pair=worst_angle.pair,
+        **common,
     )  # fmt: skip
     rows.within(
-        f"cosine or sine nearest its bound, {setting}", worst_turn[0], worst_turn[1],
-        bound=worst_turn[2], subject="torch.cos and torch.sin",
-        basis="rounding analysis: the angle's error, and one ulp", pair=worst_turn[3], **common,
+        f"cosine or sine nearest its bound, {setting}", worst_turn.measured, worst_turn.exact,
+        bound=worst_turn.bound, subject="torch.cos and torch.sin",
+        basis="rounding analysis: the angle's error, and one ulp", pair=worst_turn.pair, **common,
     )  # fmt: skip
-
-
-def _used(found: tuple[float, float, float, int]) -> float:
-    """How much of its bound a (measured, reference, bound, pair) has used."""
-    return abs(found[0] - found[1]) / found[2]
 
 
 @SUITE.case("rotation")
@@ -195,7 +194,7 @@ def rotation(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             (_ADJACENT, rotary.rotate_adjacent(x, angle)),
             (_COMPLEX, by_complex),
         ):
-            worst = (0.0, 0.0, 1.0, 0)
+            components: list[Comparison] = []
             for pair, theta in enumerate(exact):
                 first, second = (x.flatten()[2 * pair + n].item() for n in (0, 1))
                 expected = reference.turned(first, second, reference.angle(position, theta))
@@ -205,12 +204,13 @@ def rotation(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 )
                 for n in (0, 1):
                     value = turned.flatten()[2 * pair + n].item()
-                    worst = max(worst, (value, float(expected[n]), limit, pair), key=_used)
+                    components.append(Comparison(value, float(expected[n]), limit, pair))
+            worst = max(components, key=Comparison.used)
             rows.within(
-                f"rotated component nearest its bound, position {position}", worst[0], worst[1],
-                bound=worst[2], subject=subject, evidence="float32",
+                f"rotated component nearest its bound, position {position}",
+                worst.measured, worst.exact, bound=worst.bound, subject=subject, evidence="float32",
                 basis="rounding analysis: the angle's error and one rotation of the pair",
-                head_dim=dim, base=base, position=position, pair=worst[3],
+                head_dim=dim, base=base, position=position, pair=worst.pair,
             )  # fmt: skip
     x = draw((1, 1, 1, dim), seed)
     at_zero = rotary.angles(torch.tensor([0]), thetas)

@@ -88,8 +88,13 @@ class Recorder:
         """Assert that two numbers, or two texts (shapes, types, formulas), are the same."""
         if isinstance(measured, (int, float)) and isinstance(reference, (int, float)):
             values = {"measured": float(measured), "reference": float(reference)}
+        elif isinstance(measured, str) and isinstance(reference, str):
+            values = {"measured_text": measured, "reference_text": reference}
         else:
-            values = {"measured_text": str(measured), "reference_text": str(reference)}
+            raise TypeError(
+                f"{quantity}: two numbers or two texts are compared, got "
+                f"{type(measured).__name__} and {type(reference).__name__}"
+            )
         self._add("equals", quantity, subject, evidence, basis, extra, **values)
 
     def raises(

@@ -1,6 +1,8 @@
 """What several suites share: seeded draws, proofs as rows, and names of dtypes and shapes."""
 
+import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,6 +15,28 @@ DTYPES = {
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
 }
+
+
+class Comparison(NamedTuple):
+    """A measured value, what it must be, and the bound on their distance; ``pair`` if one is meant.
+
+    A row is often the worst of many comparisons. NaN must be that worst, and ``max`` passes over
+    it, for every comparison with NaN is false: so the distance of NaN is infinite here.
+    """
+
+    measured: float
+    exact: float
+    bound: float
+    pair: int | None = None
+
+    def error(self) -> float:
+        """Distance of the measured value from the exact one."""
+        distance = abs(self.measured - self.exact)
+        return math.inf if math.isnan(distance) else distance
+
+    def used(self) -> float:
+        """How much of the bound the error uses."""
+        return self.error() / self.bound
 
 
 def draw(shape: Sequence[int], seed: int, dtype: torch.dtype = torch.float32) -> Tensor:

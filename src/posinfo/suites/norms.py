@@ -8,6 +8,7 @@ from torch import Tensor
 
 from posinfo.encodings import rotary
 from posinfo.reference import rounding
+from posinfo.rows import CONTRADICTION_MARGIN
 from posinfo.scaling import yarn_attention_factor
 from posinfo.suites.base import Recorder, Suite
 from posinfo.suites.common import DTYPES, draw
@@ -130,7 +131,8 @@ def _contrast(
         rows.within(f"{_ABSOLUTE}, {label}", absolute, 0.0, bound=parameters["tolerance"],
                     basis="the lesson's own bound", **common)  # fmt: skip
     else:
-        rows.exceeds(f"{_ABSOLUTE}, {label}", absolute, 0.0, bound=10 * parameters["tolerance"],
+        rows.exceeds(f"{_ABSOLUTE}, {label}", absolute, 0.0,
+                     bound=CONTRADICTION_MARGIN * parameters["tolerance"],
                      basis="margin: ten times the lesson's own bound",
                      contradicts=("lesson run", f"{_ABSOLUTE}, Q", _ADJACENT),
                      **common)  # fmt: skip

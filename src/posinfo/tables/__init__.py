@@ -6,7 +6,7 @@ the CSV and of its schema under ``workflow/schemas/tables`` or ``workflow/schema
 
 from collections.abc import Callable, Mapping
 
-from posinfo.tables import extension, figures, lessons
+from posinfo.tables import evidence, extension, figures, lessons
 from posinfo.tables.data import Data, MissingRows, Record
 
 __all__ = ["FIGURES", "TABLES", "Data", "MissingRows", "build", "build_all"]
@@ -28,6 +28,7 @@ TABLES: dict[str, Maker] = {
     "rescaling": extension.rescaling,
     "never-trained": extension.never_trained,
     "turns-of-models": extension.turns_of_models,
+    "evidence": evidence.evidence,
 }
 
 #: The data of the figures, by key.

@@ -16,7 +16,8 @@ class MissingRows(LookupError):
 class Data:
     """The results of a run, as tables and figures take them.
 
-    Only rows that hold are given out: a number whose own assertion failed is not published.
+    Only rows that hold are given out by name: a number whose own assertion failed is not
+    published.
 
     Parameters
     ----------
@@ -32,6 +33,8 @@ class Data:
         self, rows: Sequence[Row], ledger: Sequence[Row], config: Mapping[str, Any]
     ) -> None:
         self.config = config
+        #: The rows of all suites, held or not.
+        self.every_row = rows
         self._ledger = ledger
         self._cases: dict[tuple[str, str], list[Row]] = {}
         for row in rows:

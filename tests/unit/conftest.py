@@ -1,0 +1,77 @@
+"""The numerical profile for tests in this process, and what the suites measure, once a session."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from posinfo import numerics
+from posinfo.catalogue import SUITES
+from posinfo.claims import Claim, load_claims
+from posinfo.parameters import suite_parameters
+from posinfo.rows import Row
+from posinfo.schemas import load_yaml, table_fields
+from posinfo.tidy import read, write
+
+# Before any test module imports torch. The bounds must hold without the profile too, so a run
+# in which something else imported it first is as good.
+if not {"torch", "numpy"} & set(sys.modules):
+    numerics.set_environment()
+
+
+@pytest.fixture(scope="session")
+def config(root: Path) -> dict[str, Any]:
+    """The shipped config."""
+    return load_yaml(root / "config" / "config.yaml")
+
+
+@pytest.fixture(scope="session")
+def run_suite(config: dict[str, Any]) -> Callable[..., list[Row]]:
+    """Measure a suite in this process: ``run_suite(name, only=…, said=…, <parameter>=…)``."""
+    numerics.torch_with_profile()
+
+    def run(
+        suite: str, *, only: str | None = None, said: list[str] | None = None, **changed: Any
+    ) -> list[Row]:
+        module = importlib.import_module(f"posinfo.suites.{suite}")
+        parameters = suite_parameters(config, suite) | changed
+        return module.SUITE.run(
+            parameters, only=only, say=[].append if said is None else said.append
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def measured(run_suite: Callable[..., list[Row]]) -> dict[str, list[Row]]:
+    """The rows of each suite under the shipped config. Do not change them."""
+    return {suite: run_suite(suite) for suite in SUITES}
+
+
+@pytest.fixture(scope="session")
+def records(
+    measured: dict[str, list[Row]], root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> list[dict[str, Any]]:
+    """All rows as the ledger sees them: written to CSV and read back. Do not change them."""
+    folder = tmp_path_factory.mktemp("suites")
+    found = []
+    for suite, rows in measured.items():
+        fields = table_fields(root / "workflow" / "schemas" / "suites" / f"{suite}.yaml")
+        write(folder / f"{suite}.csv", [row.record() for row in rows], fields)
+        found += read(folder / f"{suite}.csv", fields)
+    return found
+
+
+@pytest.fixture(scope="session")
+def claims_schema(root: Path) -> dict[str, Any]:
+    """The schema of a claim."""
+    return load_yaml(root / "workflow" / "schemas" / "claims.schema.yaml")
+
+
+@pytest.fixture(scope="session")
+def claims(root: Path, config: dict[str, Any], claims_schema: dict[str, Any]) -> list[Claim]:
+    """The project's claims."""
+    return load_claims([root / path for path in config["claims"]], claims_schema)

@@ -1,0 +1,101 @@
+"""Which statements of the lessons the claims cover: every one, and how each is decided.
+
+The ids of the statements are fixed, and so is the list of those that nothing decides yet: an id
+leaves it when a claim decides it, in the same commit, and none is added unseen.
+"""
+
+import re
+
+import pytest
+
+
+def ids(text: str) -> set[str]:
+    return set(text.split())
+
+
+STATEMENTS = {f"A{n:02}" for n in range(1, 55)} | {f"B{n:02}" for n in range(1, 79)}
+
+#: Ids with a claim that waits for a suite, and no other claim.
+ONLY_AWAITING = ids(
+    """
+    A01 A02 A03 A04 A05 A07 A11 A14 A15 A16 A17 A18 A19 A26 A32 A33 A34 A38 A40 A41 A43 A50 A52 A53
+    A54 B01 B02 B03 B05 B11 B12 B13 B14 B19 B27 B37 B48 B49 B51 B55 B56 B57 B58 B60 B64 B66 B73 B75
+    B76
+    """
+)
+#: Ids that were read about, or of which a part is decided, and that wait for a suite besides.
+AWAITING_TOO = {"A13", "A42", "B04", "B54", "B67"}
+
+#: Ids that reading a document decides, and ids that nothing can decide.
+SOURCE = ids("A06 A39 A45 A51 B08 B09 B10 B18 B25 B41 B47 B59 B70 B71 B72 B78")
+JUDGEMENT = ids("B40 B52 B53 B61")
+
+
+@pytest.fixture(scope="module")
+def kinds(claims) -> dict[str, set[str]]:
+    """The kinds of claims that cover each statement."""
+    kinds: dict[str, set[str]] = {}
+    for claim in claims:
+        for statement in claim.covers:
+            kinds.setdefault(statement, set()).add(claim.kind)
+    return kinds
+
+
+def test_every_statement_is_covered_and_nothing_else(kinds):
+    assert len(STATEMENTS) == 132
+    assert set(kinds) == STATEMENTS
+
+
+def test_the_awaiting_ids_are_those_of_the_list(kinds):
+    assert {name for name, found in kinds.items() if "awaiting" in found} == (
+        ONLY_AWAITING | AWAITING_TOO
+    )
+
+
+def test_the_ids_that_nothing_but_a_suite_to_come_decides_are_those_of_the_list(kinds):
+    assert {name for name, found in kinds.items() if found == {"awaiting"}} == ONLY_AWAITING
+    assert not ONLY_AWAITING & AWAITING_TOO
+
+
+def test_every_statement_about_a_document_was_read(kinds):
+    assert {name for name in SOURCE if "source" not in kinds[name]} == set()
+
+
+def test_every_matter_of_judgement_is_one(kinds):
+    assert {name for name, found in kinds.items() if "judgement" in found} == JUDGEMENT
+
+
+def test_all_others_are_computed(kinds):
+    others = STATEMENTS - ONLY_AWAITING - SOURCE - JUDGEMENT
+    lacking = {name for name in others - AWAITING_TOO if "computed" not in kinds[name]}
+    assert lacking == set()
+    assert len(others) > 55
+
+
+def test_a_statement_stands_in_its_own_lessons_file(claims):
+    for claim in claims:
+        assert claim.file.endswith(f"lesson-{claim.lesson.lower()}.yaml"), claim.id
+        assert claim.lesson in {statement[0] for statement in claim.covers}, claim.id
+
+
+def test_every_judgement_has_evidence_on_both_sides(claims):
+    for claim in claims:
+        if claim.kind == "judgement":
+            assert claim.weighs_for, claim.id
+            assert claim.weighs_against, claim.id
+
+
+def test_every_source_names_revision_and_place(claims):
+    """A revision is a commit, a version or a date, not `latest` alone."""
+    for claim in claims:
+        for source in claim.sources:
+            assert len(source.revision) > 3, claim.id
+            assert not re.fullmatch("latest|main|master|head", source.revision.lower()), claim.id
+
+
+def test_a_verified_claim_has_more_than_one_kind_of_evidence_in_all(claims, records):
+    """Proof, arbitrary precision and float32 each decide something."""
+    from posinfo.ledger import decide_claims
+
+    evidence = {kind for entry in decide_claims(claims, records) for kind in entry.evidence}
+    assert evidence >= {"proof", "reference", "float32"}

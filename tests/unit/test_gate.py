@@ -1,0 +1,166 @@
+"""The gate: nothing that is off passes, and each thing that is gets its line."""
+
+from pathlib import Path
+
+import pytest
+
+from posinfo import digests, gate
+from posinfo.catalogue import SUITES
+from posinfo.ledger import decide_claims
+from posinfo.schemas import fields_by_name
+from posinfo.tidy import read_all, write
+
+PATHS = [f"results/suites/{suite}.csv" for suite in SUITES]
+
+
+@pytest.fixture(scope="module")
+def ledger(claims, records):
+    return [entry.record() for entry in decide_claims(claims, records)]
+
+
+def test_what_was_measured_is_green(records, ledger):
+    assert gate.problems(records, ledger, PATHS) == []
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_suite_without_rows_is_named_with_how_to_make_it_anew(records, ledger, suite):
+    left = [record for record in records if record["suite"] != suite]
+    path = f"results/suites/{suite}.csv"
+    assert gate.problems(left, ledger, PATHS) == [
+        f"{path}: has no rows; make it anew: snakemake --cores 4 --forcerun {path}"
+    ]
+
+
+def test_no_rows_at_all_name_every_suite(ledger):
+    assert [line.partition(":")[0] for line in gate.problems([], ledger, PATHS)] == PATHS
+
+
+def broken(records, suite: str, count: int) -> list[dict]:
+    """The records with the first rows of one subject failing."""
+    subject = next(record["subject"] for record in records if record["suite"] == suite)
+    left, changed = count, []
+    for record in records:
+        if left and (record["suite"], record["subject"]) == (suite, subject):
+            record, left = record | {"outcome": "fails"}, left - 1
+        changed.append(record)
+    assert left == 0
+    return changed
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_few_rows_that_do_not_hold_are_named_each(records, ledger, count):
+    lines = gate.problems(broken(records, "norms", count), ledger, PATHS)
+    assert len(lines) == count
+    assert all(line.startswith("results/suites/norms.csv: norms: ") for line in lines)
+    assert all("posinfo.encodings.rotary" in line for line in lines)
+
+
+def test_many_rows_that_do_not_hold_are_counted_and_the_first_are_named(records, ledger):
+    changed = broken(records, "norms", 5)
+    subject = next(record["subject"] for record in changed if record["outcome"] == "fails")
+    total = sum((r["suite"], r["subject"]) == ("norms", subject) for r in changed)
+    lines = gate.problems(changed, ledger, PATHS)
+    assert lines[0] == (
+        f"results/suites/norms.csv: 5 of {total} rows of {subject} do not hold, such as"
+    )
+    assert len(lines) == 1 + gate.NAMED
+
+
+def test_a_row_fails_the_gate_whichever_claim_uses_it(records, ledger, claims):
+    """Also a row that no claim selects."""
+    used = {id(row) for entry in decide_claims(claims, records) for row in entry.rows}
+    unused = next(record for record in records if id(record) not in used)
+    changed = [r | {"outcome": "error"} if r is unused else r for r in records]
+    assert len(gate.problems(changed, ledger, PATHS)) == 1
+
+
+@pytest.mark.parametrize("outcome", ["fails", "error", "", "Holds"])
+def test_only_holds_holds(records, ledger, outcome):
+    changed = [records[0] | {"outcome": outcome}, *records[1:]]
+    assert len(gate.problems(changed, ledger, PATHS)) == 1
+
+
+def test_a_contradiction_without_its_margin_is_named(records, ledger):
+    (row, *_) = (record for record in records if record["contradicts"])
+    changed = [r | {"bound": r["bound"] / 2} if r is row else r for r in records]
+    (line,) = gate.problems(changed, ledger, PATHS)
+    assert row["quantity"] in line
+    assert "10 times the bound" in line
+
+
+@pytest.mark.parametrize("recorded", ["verified", "conditional", "refuted"])
+def test_a_verdict_that_is_not_the_recorded_one_is_named(records, ledger, recorded):
+    number = next(
+        n for n, e in enumerate(ledger) if e["kind"] == "computed" and e["recorded"] != recorded
+    )
+    entry = ledger[number]
+    changed = [*ledger[:number], entry | {"recorded": recorded}, *ledger[number + 1 :]]
+    assert gate.problems(records, changed, PATHS) == [
+        f"claim {entry['id']} ({entry['covers']}): recorded {recorded}, "
+        f"reproduced {entry['reproduced']}"
+    ]
+
+
+def test_an_undecided_claim_is_named_with_its_problem():
+    entry = {
+        "id": "one", "covers": "A01 A02", "kind": "computed", "recorded": "verified",
+        "reproduced": "undecided", "problem": "norms: all rows finds 0 rows, expected 2",
+    }  # fmt: skip
+    assert gate.ledger_lines([entry]) == [
+        "claim one (A01 A02): recorded verified, reproduced undecided: "
+        "norms: all rows finds 0 rows, expected 2"
+    ]
+
+
+def test_what_is_read_or_awaited_passes(ledger):
+    others = [entry for entry in ledger if entry["kind"] != "computed"]
+    assert {entry["kind"] for entry in others} == {"source", "judgement", "awaiting"}
+    assert gate.ledger_lines(others) == []
+
+
+def test_a_ledger_without_claims_does_not_pass(records):
+    assert gate.problems(records, [], PATHS)
+
+
+def test_results_that_were_touched_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a", "b"):
+        Path(f"{name}.csv").write_text("x\n")
+        digests.record([f"{name}.csv"], f"{name}.sha256")
+    files = ["a.sha256", "b.sha256"]
+    assert gate.file_lines(files) == []
+    Path("b.csv").write_text("y\n")
+    (line,) = gate.file_lines(files)
+    assert line.startswith("b.csv: was touched by hand")
+    Path("a.sha256").unlink()
+    lines = gate.file_lines(files)
+    assert len(lines) == 2
+    assert lines[0].startswith("a.sha256: cannot be read")
+
+
+def test_a_suite_that_cannot_be_read_is_named_and_the_others_are_used(root, records, tmp_path):
+    schemas = root / "workflow" / "schemas" / "suites"
+    fields = fields_by_name(schemas / f"{suite}.yaml" for suite in SUITES)
+    paths = [tmp_path / f"{suite}.csv" for suite in SUITES]
+    for suite, path in zip(SUITES, paths, strict=True):
+        write(path, [record for record in records if record["suite"] == suite], fields[suite])
+    rows, lines = read_all(paths, fields)
+    assert (len(rows), lines) == (len(records), [])
+    paths[1].write_text("not,the,header\n")
+    paths[2].unlink()
+    rows, lines = read_all(paths, fields)
+    assert {row["suite"] for row in rows} == set(SUITES) - {"norms", "angles"}
+    assert [line.startswith(str(path)) for line, path in zip(lines, paths[1:3], strict=True)] == [
+        True,
+        True,
+    ]
+
+
+def test_the_verdicts_are_counted_in_one_line(ledger):
+    line = gate.verdict_line(ledger)
+    counts = [int(part.split()[0]) for part in line.partition(": ")[2].split(", ")]
+    assert line.startswith(f"{len(ledger)} claims: ")
+    assert sum(counts) == len(ledger)
+    assert "undecided" not in line
+    entries = [{"reproduced": name} for name in ("verified", "verified", "undecided", "read")]
+    assert gate.verdict_line(entries) == "4 claims: 2 verified, 1 undecided, 1 read in sources"
