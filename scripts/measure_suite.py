@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from posinfo.job import job
-from posinfo.measure import measure
 from posinfo.schemas import fields_by_name
 from posinfo.tidy import write
+from posinfo.warm import measured
 
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
@@ -13,5 +13,5 @@ if TYPE_CHECKING:
 if __name__ == "__main__":
     with job(snakemake):
         suite = snakemake.wildcards.suite
-        rows = measure(suite, snakemake.params.parameters)
+        rows = measured(suite, snakemake.params.parameters)
         write(snakemake.output.csv, rows, fields_by_name(snakemake.input.schemas)[suite])

@@ -145,14 +145,39 @@ def test_a_run_starts_beside_the_ending_jobs_of_a_killed_one(start):
 
 def test_the_jobs_of_a_run_find_its_lock_from_another_folder(start, folder):
     run = start(HOLD, 0, 60)
-    assert Path(run.first_line) == folder / ".snakemake" / "posinfo.lock"
+    assert Path(run.first_line) == folder / ".snakemake" / "posinfo-runs" / f"{run.pid}.lock"
 
 
 def test_outside_of_a_run_a_job_goes_on(start):
-    for environment in ({}, {"POSINFO_RUN_LOCK": "/no/such/lock"}):
-        job = start(JOB, **environment)
-        time.sleep(0.3)
-        assert job.poll() is None
+    job = start(JOB)
+    time.sleep(0.3)
+    assert job.poll() is None
+
+
+def test_a_job_whose_run_was_cleared_by_a_later_one_ends(start):
+    run = start(HOLD, 0, 60)
+    kill(run)
+    start(HOLD, 0, 60)
+    late = start(JOB, POSINFO_RUN_LOCK=run.first_line)
+    assert late.wait(5) == 1
+
+
+def test_a_run_waits_for_the_last_job_of_a_killed_one(start, folder):
+    run = start(HOLD, 0, 60)
+    # A job that holds on: it shares the jobs' lock and does not watch its run.
+    lingering = start(
+        "import fcntl, sys, time; file = open('.snakemake/posinfo-jobs.lock', 'a');"
+        "fcntl.flock(file, fcntl.LOCK_SH); print('working', flush=True); time.sleep(60)"
+    )
+    kill(run)
+    refused = start(HOLD, 0.2, 0)
+    _, said = refused.communicate(timeout=10)
+    assert refused.returncode == 2
+    assert said == f"posinfo: {folder}: jobs of a killed run are still at work in this folder\n"
+    kill(lingering)
+    again = start(HOLD, 1, 0)
+    again.communicate(timeout=10)
+    assert again.returncode == 0
 
 
 @pytest.mark.parametrize("place", [".snakemake", ".snakemake/posinfo.lock"])

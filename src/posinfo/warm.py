@@ -1,0 +1,161 @@
+"""One process that has imported torch, and measures for every job of a run.
+
+Each suite is a job of its own, so that it can be rerun alone, but importing torch and sympy takes
+longer than most suites do. So the first measuring job of a run starts this process; it imports
+them once, and forks a copy of itself for each job, which measures as the job would have. A copy
+shares no state with another: it begins from the freshly imported libraries. The process ends with
+its run, whichever way that ends, and never serves another one. Outside of a run, and where forking
+is not safe, everything is measured in the job's own process, with the same result.
+"""
+
+import fcntl
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from posinfo import measure, numerics, runlock
+
+#: What the process itself prints, which is nothing while all is well.
+LOG = Path("logs/warm.log")
+#: How often the process looks whether its run still lives.
+LOOK_SECONDS = 0.2
+
+
+class MeasuringFailed(RuntimeError):
+    """The copy that measured for this job ended without a result; its traceback is in the log."""
+
+
+def measured(suite: str, parameters: Mapping[str, Any]) -> list[dict[str, object]]:
+    """Measure a suite through the run's process, or here if there is none.
+
+    The rows are those of :func:`posinfo.measure.measure`, and what it prints goes to this job's
+    standard output in either case.
+
+    Raises
+    ------
+    MeasuringFailed
+        If the copy that measured was killed, or failed outside of the suite's cases.
+    """
+    run = runlock.own_run()
+    # Elsewhere than on Linux a process that has loaded such libraries may not survive a fork.
+    connection = _connect(run) if run and sys.platform == "linux" else None
+    if connection is None:
+        return measure.measure(suite, parameters)
+    with connection:
+        request = json.dumps({"suite": suite, "parameters": parameters}).encode() + b"\n"
+        # The copy writes into this job's log: it gets the open file itself.
+        socket.send_fds(connection, [b"\n"], [1])
+        connection.sendall(request)
+        with connection.makefile("rb") as answer:
+            text = answer.read()
+    if not text:
+        raise MeasuringFailed(f"the process that measured {suite} ended without a result")
+    result = json.loads(text)
+    if "error" in result:
+        raise MeasuringFailed(result["error"])
+    return result["rows"]
+
+
+def _connect(run: Path) -> socket.socket | None:
+    """A connection to the run's process, which is started if this is the first job.
+
+    A file beside the run's own says where its socket is, so that no other run finds it.
+    """
+    with open(run.with_suffix(".warm"), "a+", encoding="utf-8") as place:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        place.seek(0)
+        path = place.read()
+        if not path:
+            path = _start()
+            place.write(path)
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(path)
+    except OSError:
+        connection.close()
+        return None
+    return connection
+
+
+def _start() -> str:
+    """Start the process and return the path of its socket, in a folder that only we may enter.
+
+    The socket listens before the process imports anything: jobs meanwhile wait in it. It lies
+    among temporary files because its path has room for a hundred bytes, and a folder's has not.
+    """
+    path = os.path.join(tempfile.mkdtemp(prefix="posinfo-"), "socket")
+    LOG.parent.mkdir(exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener, open(LOG, "wb") as log:
+        listener.bind(path)
+        listener.listen(64)
+        subprocess.Popen(  # noqa: S603  (our own interpreter and module)
+            [sys.executable, "-m", "posinfo.warm", str(listener.fileno())],
+            pass_fds=[listener.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    return path
+
+
+def serve(listener: socket.socket, run: Path) -> None:
+    """Import the libraries, then fork a copy for each connection until the run is over."""
+    numerics.set_environment()
+    numerics.torch_with_profile()
+    import mpmath  # noqa: F401
+    import sympy  # noqa: F401
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a copy ended
+    with open(run, encoding="utf-8") as lock, selectors.DefaultSelector() as selector:
+        selector.register(listener, selectors.EVENT_READ)
+        while not runlock.is_over(lock):
+            for _ in selector.select(LOOK_SECONDS):
+                connection, _ = listener.accept()
+                if os.fork() == 0:
+                    _answer_and_end(connection)
+                connection.close()
+
+
+def _answer_and_end(connection: socket.socket) -> None:
+    """In the copy: measure what the job asks for, answer, and end this process."""
+    try:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        runlock.end_with_run()
+        _, [output], _, _ = socket.recv_fds(connection, 1, 1)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        with connection.makefile("rb") as asked:
+            request = json.loads(asked.readline())
+        try:
+            answer: dict[str, object] = {"rows": measure.measure(**request)}
+        except Exception as error:
+            traceback.print_exc()
+            answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())}
+        connection.sendall(json.dumps(answer).encode())
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        # Not sys.exit: the copy must not go on as the process that it was forked from.
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    own = runlock.own_run()
+    with socket.socket(fileno=int(sys.argv[1])) as listening:
+        folder = os.path.dirname(listening.getsockname())
+        try:
+            if own:
+                serve(listening, own)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,125 @@
+"""The process that measures for all jobs: the same rows, one process, an end with its run."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from posinfo import warm
+from posinfo.parameters import suite_parameters
+
+HOLD = """
+import os, time
+from posinfo import runlock
+lock = runlock.hold()
+print(os.environ[runlock.LOCK_VARIABLE], flush=True)
+time.sleep(120)
+"""
+MEASURE = """
+import json, sys
+from posinfo.warm import measured
+suite, parameters = json.loads(sys.argv[1])
+rows = measured(suite, parameters)
+print("torch here:", "torch" in sys.modules)
+with open(sys.argv[2], "w") as file:
+    json.dump(rows, file)
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path, child_environment: dict[str, str]) -> Iterator[subprocess.Popen]:
+    """A living run in a folder of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD],
+        cwd=tmp_path, env=child_environment, text=True, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    process.lock = process.stdout.readline().strip()
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def measure(tmp_path: Path, child_environment: dict[str, str], config: dict):
+    """Measure a suite in a job: its rows, and what stands in its log."""
+
+    def measure(suite: str, **environment: str) -> tuple[list, str, int]:
+        target = tmp_path / "rows.json"
+        target.unlink(missing_ok=True)
+        known = suite in config["suites"]
+        asked = json.dumps([suite, suite_parameters(config, suite) if known else {}])
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, asked, str(target)],
+            cwd=tmp_path, env=child_environment | environment, text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        rows = json.loads(target.read_text()) if target.exists() else []
+        return rows, done.stdout, done.returncode
+
+    return measure
+
+
+def servers(folder: Path) -> list[int]:
+    """Processes of the module in this folder; copies of it have it as their parent."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            command = (entry / "cmdline").read_bytes().split(b"\0")
+            if b"posinfo.warm" in command and os.readlink(entry / "cwd") == str(folder):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each job measures by itself")
+
+
+@linux
+def test_the_rows_are_those_that_a_job_measures_by_itself(run, measure, tmp_path):
+    alone, said_alone, _ = measure("norms")
+    shared, said, status = measure("norms", POSINFO_RUN_LOCK=run.lock)
+    assert status == 0
+    assert alone
+    assert shared == alone
+    assert said_alone.endswith("torch here: True\n")
+    assert said == said_alone.replace("torch here: True", "torch here: False")
+
+
+@linux
+def test_one_process_serves_all_jobs_of_a_run_and_ends_with_it(run, measure, tmp_path):
+    for suite in ("norms", "shapes"):
+        rows, _, status = measure(suite, POSINFO_RUN_LOCK=run.lock)
+        assert (status, {row["suite"] for row in rows}) == (0, {suite})
+        assert len(servers(tmp_path)) == 1
+    assert (tmp_path / "logs/warm.log").read_bytes() == b""
+    os.kill(run.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 5
+    while servers(tmp_path):
+        assert time.monotonic() < deadline, "the process outlived its run"
+        time.sleep(0.05)
+
+
+@linux
+def test_a_failure_in_the_copy_is_the_jobs_failure(run, measure):
+    rows, said, status = measure("nothing", POSINFO_RUN_LOCK=run.lock)
+    assert (rows, status) == ([], 1)
+    assert "MeasuringFailed: ModuleNotFoundError: No module named 'posinfo.suites.nothing'" in said
+
+
+def test_a_copy_that_ends_without_a_word_is_a_failure(monkeypatch, tmp_path):
+    ours, theirs = socket.socketpair()
+    monkeypatch.setenv("POSINFO_RUN_LOCK", str(tmp_path / "1.lock"))
+    monkeypatch.setattr(warm, "_connect", lambda run: ours)
+    monkeypatch.setattr(warm.sys, "platform", "linux")
+    monkeypatch.setattr(warm.socket, "send_fds", lambda *_: theirs.shutdown(socket.SHUT_WR))
+    with pytest.raises(warm.MeasuringFailed, match="norms ended without a result"):
+        warm.measured("norms", {})
+    theirs.close()
