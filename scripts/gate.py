@@ -22,7 +22,7 @@ if __name__ == "__main__":
             given.missing, {Path(path).stem: missing_fields for path in given.missing}
         )
         lines = [
-            *file_lines(given.digests),
+            *file_lines(given.digests, [*given.suites, given.ledger, *given.published]),
             *unreadable,
             *unreadable_ledger,
             *unreadable_missing,
@@ -33,6 +33,7 @@ if __name__ == "__main__":
             say_last(line)
         verdicts = verdict_line(ledger)
         if lines:
-            say_last(f"NOT REPRODUCED: {len(lines)} problems above. {verdicts}. See {given.page}")
+            number = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
+            say_last(f"NOT REPRODUCED: {number} above. {verdicts}. See {given.page}")
             sys.exit(1)
         say_last(f"{verdicts}. Every row holds: {given.page}")

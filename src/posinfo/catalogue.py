@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 #: Suites in the order of the report; the module ``posinfo.suites.<name>`` holds each.
@@ -18,6 +19,7 @@ class Listing:
     cases: dict[str, str]
 
 
+@cache
 def listing(suite: str) -> Listing:
     """Read a suite's title and cases from its module.
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from posinfo.catalogue import listing
 from posinfo.claims import load_claims
 from posinfo.errors import InputError, nearest
 from posinfo.schemas import Problem, first_problem, load_yaml
@@ -78,11 +79,16 @@ def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "suites.offsets.position_inside", f"must be less than table_rows, {rows}"
     if min(offsets["positions_outside"]) < rows:
         yield "suites.offsets.positions_outside", f"must be table_rows, {rows}, or more, each"
-    if not min(offsets["shifts"]) < offsets["breaking_shift"] <= max(offsets["shifts"]):
+    if offsets["holding_shift"] < min(offsets["shifts"]):
+        yield "suites.offsets.holding_shift", "must be at least the smallest of the shifts"
+    if not offsets["holding_shift"] < offsets["breaking_shift"] <= max(offsets["shifts"]):
         yield (
             "suites.offsets.breaking_shift",
-            "must be above the smallest of the shifts and at most the largest",
+            "must be above holding_shift and at most the largest of the shifts",
         )
+    size = config["lesson_b"]
+    if size["width"] != size["heads"] * size["head_dim"]:
+        yield "lesson_b.width", f"must be heads times head_dim, {size['heads'] * size['head_dim']}"
     for key, among in (
         ("head_dim", "head_dims"),
         ("base", "bases"),
@@ -97,15 +103,39 @@ def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             )
 
 
-def check_claims(files: Iterable[str], schema: Mapping[str, Any], suites: Collection[str]) -> None:
-    """Load the claims and check that each rests on suites that there are."""
+def check_claims(
+    files: Iterable[str], schema: Mapping[str, Any], columns: Mapping[str, Collection[str]]
+) -> None:
+    """Load the claims, and check that each selects by suites, cases and columns that there are.
+
+    Parameters
+    ----------
+    files
+        The claims' files.
+    schema
+        ``workflow/schemas/claims.schema.yaml``.
+    columns
+        The columns of each suite's rows, by the suite's name.
+
+    Raises
+    ------
+    InputError
+        Naming file, claim and what is allowed.
+    """
     for claim in load_claims(files, schema):
-        for suite in claim.suites:
-            if suite not in suites:
-                raise InputError(
-                    f"{claim.file} claim {claim.id}",
-                    f"unknown suite {suite!r}: {nearest(suite, suites)}",
-                )
+        for selector in claim.supports + claim.breaks:
+            where = f"{claim.file} claim {claim.id}"
+            suite = selector.suite
+            if suite not in columns:
+                raise InputError(where, f"unknown suite {suite!r}: {nearest(suite, columns)}")
+            for column in selector.where:
+                if column not in columns[suite]:
+                    allowed = nearest(column, columns[suite])
+                    raise InputError(where, f"{suite} has no column {column!r}: {allowed}")
+            cases = listing(suite).cases
+            for case in selector.where.get("case", ()):
+                if case not in cases:
+                    raise InputError(where, f"{suite} has no case {case!r}: {nearest(case, cases)}")
 
 
 def check_writable(folders: Iterable[str]) -> None:

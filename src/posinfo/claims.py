@@ -136,22 +136,14 @@ def _check_computed(entry: Mapping[str, Any], where: str) -> None:
     supports, breaks = entry.get("supports", []), entry.get("breaks", [])
     if not supports and not breaks:
         raise InputError(where, "rests on no row: give supports or breaks")
-    expected = {
-        (True, False): "verified",
-        (True, True): "conditional",
-        (False, True): "refuted",
-    }[bool(supports), bool(breaks)]
-    if entry["verdict"] != expected:
-        has = " and ".join(name for name in ("supports", "breaks") if entry.get(name))
-        raise InputError(
-            where, f"verdict: {entry['verdict']!r} cannot come from {has} alone, only {expected!r}"
-        )
-    conditional = expected == "conditional"
+    # Whether the verdict is what the rows give is not decided here: that is the gate's, and the
+    # page is made all the same.
+    conditional = bool(supports and breaks)
     for name in ("condition", "differs_in"):
         if conditional and not entry.get(name):
-            raise InputError(where, f"{name}: a conditional claim needs it")
+            raise InputError(where, f"{name}: a claim with supports and breaks needs it")
         if not conditional and name in entry:
-            raise InputError(where, f"{name}: only a conditional claim has it")
+            raise InputError(where, f"{name}: only a claim with supports and breaks has it")
 
 
 def _build(

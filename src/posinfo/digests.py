@@ -47,16 +47,17 @@ def touched(files: Mapping[str, str]) -> list[str]:
     problems = []
     for path, expected in files.items():
         if not Path(path).is_file():
-            problems.append(f"{path}: recorded as {expected[:12]}, but is gone{_anew(path)}")
+            problems.append(f"{path}: recorded as {expected[:12]}, but is gone{anew(path)}")
             continue
         found = sha256(path)
         if found != expected:
             what = "is empty" if Path(path).stat().st_size == 0 else f"is {found[:12]}"
             problems.append(
-                f"{path}: was touched by hand, recorded as {expected[:12]}, {what}{_anew(path)}"
+                f"{path}: was touched by hand, recorded as {expected[:12]}, {what}{anew(path)}"
             )
     return problems
 
 
-def _anew(path: str) -> str:
+def anew(path: str) -> str:
+    """How a result is made anew, to be put behind what is wrong with it."""
     return f"; make it anew: snakemake --cores 4 --forcerun {path}"

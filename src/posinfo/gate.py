@@ -1,7 +1,6 @@
 """The gate: everything that keeps a run from being green, a line each.
 
-It reads files with the standard library alone, for it runs at every call, also when there is
-nothing else to do.
+It runs at every call, also when there is nothing else to do, and imports nothing heavy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +9,8 @@ from typing import Any
 
 from posinfo import digests
 from posinfo.errors import InputError
-from posinfo.ledger import contradiction_problems, row_problem
+from posinfo.ledger import contradiction_problems, row_name, row_problem
+from posinfo.rows import DECIDING, decide
 
 #: How many rows of one kind are named one by one before the rest is counted.
 NAMED = 3
@@ -62,14 +62,50 @@ def missing_lines(missing: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f"{item['kind']} {item['key']}: cannot be made, {item['reason']}" for item in missing]
 
 
-def file_lines(digest_files: Iterable[str | Path]) -> list[str]:
-    """A line for each result that is not what its job wrote."""
+def file_lines(
+    digest_files: Iterable[str | Path], expected: Iterable[str | Path] = ()
+) -> list[str]:
+    """A line for each result that is not what its job wrote.
+
+    Parameters
+    ----------
+    digest_files
+        What the jobs recorded.
+    expected
+        Every result of the run: each must stand in one of those records.
+    """
     lines = []
+    vouched: set[str] = set()
     for digest_file in digest_files:
         try:
-            lines += digests.touched(digests.recorded(digest_file))
+            recorded = digests.recorded(digest_file)
         except InputError as error:
             lines.append(str(error))
+            continue
+        vouched |= set(recorded)
+        lines += digests.touched(recorded)
+    return lines + [
+        f"{path}: no job has recorded it{digests.anew(str(path))}"
+        for path in expected
+        if str(path) not in vouched
+    ]
+
+
+def redecided_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each row that is said to hold and whose own values say otherwise."""
+    lines = []
+    for row in rows:
+        if row["outcome"] != "holds":
+            continue  # named already
+        try:
+            outcome = decide(row["relation"], **{name: row[name] for name in DECIDING}).outcome
+        except ValueError as error:
+            outcome = f"an error: {error}"
+        if outcome != "holds":
+            lines.append(
+                f"results/suites/{row['suite']}.csv: {row_name(row)}: is said to hold, and its own "
+                f"values give {outcome}"
+            )
     return lines
 
 
@@ -90,6 +126,7 @@ def problems(
     return [
         *suite_lines(rows, paths),
         *row_lines(rows),
+        *redecided_lines(rows),
         *contradiction_problems(rows),
         *ledger_lines(ledger),
     ]

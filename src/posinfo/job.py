@@ -31,11 +31,11 @@ def job(snakemake: Any) -> Iterator[None]:
     line and the traceback in the log; what it wrote is recorded with its sha256 in the
     output named ``digest``, if the rule has one.
     """
-    runlock.end_with_run()
     log = Path(str(snakemake.log[0])) if snakemake.log else None
-    if log:
-        _redirect(log)
     try:
+        runlock.end_with_run()
+        if log:
+            _redirect(log)
         yield
         recorded_in = snakemake.output.get("digest")
         if recorded_in:

@@ -29,6 +29,7 @@ class Entry:
     supporting: tuple[Row, ...]
     breaking: tuple[Row, ...]
     problems: tuple[str, ...]
+    condition: str
     why: str
     headline: str
 
@@ -57,7 +58,7 @@ class Entry:
             "section": claim.section,
             "kind": claim.kind,
             "statement": claim.statement,
-            "condition": claim.condition,
+            "condition": self.condition,
             "recorded": claim.verdict,
             "reproduced": self.reproduced,
             "evidence": " ".join(self.evidence),
@@ -66,7 +67,7 @@ class Entry:
             "files": " ".join(f"results/suites/{suite}.csv" for suite in claim.suites),
             "why": self.why,
             "headline": self.headline,
-            "problem": "; ".join(self.problems),
+            "problem": "; ".join(self.problems) + (f" (in {claim.file})" if self.problems else ""),
         }
 
 
@@ -81,7 +82,7 @@ def decide_claims(claims: Sequence[Claim], rows: Sequence[Row]) -> list[Entry]:
 def _decide(claim: Claim, by_suite: Mapping[str, Sequence[Row]]) -> Entry:
     if claim.kind != "computed":
         reproduced = {"source": "read", "judgement": "judgement", "awaiting": "awaiting"}
-        return Entry(claim, reproduced[claim.kind], (), (), (), claim.why, claim.headline)
+        return Entry(claim, reproduced[claim.kind], (), (), (), "", claim.why, claim.headline)
     problems: list[str] = []
     supporting = _collect(claim.supports, by_suite, problems)
     breaking = _collect(claim.breaks, by_suite, problems)
@@ -98,19 +99,18 @@ def _decide(claim: Claim, by_suite: Mapping[str, Sequence[Row]]) -> Entry:
                 f"{' and '.join(claim.differs_in)} do not separate what holds from what breaks: "
                 f"both have {' and '.join(map(str, sorted(common, key=str)[0]))}"
             )
-    why = headline = ""
+    prose = {"condition": "", "why": "", "headline": ""}
     if not problems:
         try:
-            why = fill(claim.why, supporting, breaking, "why")
-            headline = fill(claim.headline, supporting, breaking, "headline")
+            prose = {key: fill(getattr(claim, key), supporting, breaking, key) for key in prose}
         except InputError as error:
             problems.append(str(error))
     if problems:
         return Entry(
-            claim, "undecided", tuple(supporting), tuple(breaking), tuple(problems), "", ""
+            claim, "undecided", tuple(supporting), tuple(breaking), tuple(problems), "", "", ""
         )
     verdict = ("conditional" if supporting else "refuted") if breaking else "verified"
-    return Entry(claim, verdict, tuple(supporting), tuple(breaking), (), why, headline)
+    return Entry(claim, verdict, tuple(supporting), tuple(breaking), (), **prose)
 
 
 def select(selector: Selector, by_suite: Mapping[str, Sequence[Row]]) -> list[Row]:

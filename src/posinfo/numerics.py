@@ -1,9 +1,9 @@
 """The numerical profile: one setting of torch under which results are the same everywhere.
 
-Import this module before torch and numpy, for both read their settings from the environment
-when they are imported. Under it one machine repeats byte for byte, and x86-64 machines of
-different make agree on what the suites measure, because the code paths that differ between
-processors are switched off. It costs speed that small checks do not need.
+:func:`set_environment` comes before the first import of torch and numpy, for both read their
+settings from the environment when they are imported. Under it one machine repeats byte for byte,
+and x86-64 machines of different make agree on what the suites measure, because the code paths
+that differ between processors are switched off. It costs speed that small checks do not need.
 """
 
 import os

@@ -33,6 +33,9 @@ COLUMNS = (
     "contradicts",
 )
 
+#: The columns from which a row is decided, beside its relation.
+DECIDING = ("measured", "reference", "bound", "measured_text", "reference_text")
+
 #: What identifies a row within its suite.
 KEY = ("case", "quantity", "subject")
 

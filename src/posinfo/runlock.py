@@ -60,6 +60,16 @@ def hold(path: Path = LOCK_FILE, snakemake_locks: Path = SNAKEMAKE_LOCKS) -> lis
     with jobs:
         if not _lock_within_grace(jobs):
             raise InputError(folder, "jobs of a killed run are still at work in this folder")
+    try:
+        own = _begin(lock, runs, snakemake_locks)
+    except OSError as error:
+        raise InputError(str(runs), f"cannot be written: {error.strerror}") from error
+    os.environ[LOCK_VARIABLE] = str(Path(own.name).resolve())
+    return [lock, own]
+
+
+def _begin(lock: IO[str], runs: Path, snakemake_locks: Path) -> IO[str]:
+    """Say whose run it is now, clear what others left, and lock a file of our own."""
     lock.truncate(0)
     lock.write(f"{os.getpid()}\n")
     lock.flush()
@@ -71,8 +81,7 @@ def hold(path: Path = LOCK_FILE, snakemake_locks: Path = SNAKEMAKE_LOCKS) -> lis
         shutil.rmtree(snakemake_locks)
         print("The last run here was killed: its lock is cleared, its unfinished files are made "
               "anew.", file=sys.stderr)  # fmt: skip
-    os.environ[LOCK_VARIABLE] = str(Path(own.name).resolve())
-    return [lock, own]
+    return own
 
 
 def _lock_within_grace(file: IO[str]) -> bool:

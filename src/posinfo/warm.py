@@ -32,7 +32,7 @@ LOOK_SECONDS = 0.2
 
 
 class MeasuringFailed(RuntimeError):
-    """The copy that measured for this job ended without a result; its traceback is in the log."""
+    """The copy that measured for this job failed; its traceback is in the job's log."""
 
 
 def measured(suite: str, parameters: Mapping[str, Any]) -> list[dict[str, object]]:
@@ -44,32 +44,48 @@ def measured(suite: str, parameters: Mapping[str, Any]) -> list[dict[str, object
     Raises
     ------
     MeasuringFailed
-        If the copy that measured was killed, or failed outside of the suite's cases.
+        If the copy that measured failed outside of the suite's cases.
     """
     run = runlock.own_run()
     # Elsewhere than on Linux a process that has loaded such libraries may not survive a fork.
-    connection = _connect(run) if run and sys.platform == "linux" else None
-    if connection is None:
-        return measure.measure(suite, parameters)
-    with connection:
+    text = b""
+    if run and sys.platform == "linux":
         request = json.dumps({"suite": suite, "parameters": parameters}).encode() + b"\n"
-        # The copy writes into this job's log: it gets the open file itself.
-        socket.send_fds(connection, [b"\n"], [1])
-        connection.sendall(request)
-        with connection.makefile("rb") as answer:
-            text = answer.read()
+        try:
+            text = _ask(run, request)
+        except OSError as error:
+            print(f"The run's measuring process cannot be asked: {error}", flush=True)
+        if not text:
+            print("Measuring in this job's own process instead.", flush=True)
     if not text:
-        raise MeasuringFailed(f"the process that measured {suite} ended without a result")
+        return measure.measure(suite, parameters)
     result = json.loads(text)
     if "error" in result:
         raise MeasuringFailed(result["error"])
     return result["rows"]
 
 
-def _connect(run: Path) -> socket.socket | None:
-    """A connection to the run's process, which is started if this is the first job.
+def _ask(run: Path, request: bytes) -> bytes:
+    """Send a request to the run's process and return its answer, empty if a copy was killed.
 
-    A file beside the run's own says where its socket is, so that no other run finds it.
+    Raises
+    ------
+    OSError
+        If there is no such process, or it is gone.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(_place(run))
+        # The copy writes into this job's log: it gets the open file itself.
+        socket.send_fds(connection, [b"\n"], [1])
+        connection.sendall(request)
+        with connection.makefile("rb") as answer:
+            return answer.read()
+
+
+def _place(run: Path) -> str:
+    """Where the process listens; it is started if this is the first job of its run.
+
+    A file beside the run's own says where, so that no other run finds it.
     """
     with open(run.with_suffix(".warm"), "a+", encoding="utf-8") as place:
         fcntl.flock(place, fcntl.LOCK_EX)
@@ -78,13 +94,7 @@ def _connect(run: Path) -> socket.socket | None:
         if not path:
             path = _start()
             place.write(path)
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(path)
-    except OSError:
-        connection.close()
-        return None
-    return connection
+        return path
 
 
 def _start() -> str:
@@ -93,10 +103,15 @@ def _start() -> str:
     The socket listens before the process imports anything: jobs meanwhile wait in it. It lies
     among temporary files because its path has room for a hundred bytes, and a folder's has not.
     """
-    path = os.path.join(tempfile.mkdtemp(prefix="posinfo-"), "socket")
+    folder = tempfile.mkdtemp(prefix="posinfo-")
+    path = os.path.join(folder, "socket")
     LOG.parent.mkdir(exist_ok=True)
     with socket.socket(socket.AF_UNIX) as listener, open(LOG, "wb") as log:
-        listener.bind(path)
+        try:
+            listener.bind(path)
+        except OSError:  # the folder for temporary files has a long path, too
+            os.rmdir(folder)
+            raise
         listener.listen(64)
         subprocess.Popen(  # noqa: S603  (our own interpreter and module)
             [sys.executable, "-m", "posinfo.warm", str(listener.fileno())],
@@ -138,11 +153,11 @@ def _answer_and_end(connection: socket.socket) -> None:
         with connection.makefile("rb") as asked:
             request = json.loads(asked.readline())
         try:
-            answer: dict[str, object] = {"rows": measure.measure(**request)}
+            answer = json.dumps({"rows": measure.measure(**request)})
         except Exception as error:
             traceback.print_exc()
-            answer = {"error": " ".join(f"{type(error).__name__}: {error}".split())}
-        connection.sendall(json.dumps(answer).encode())
+            answer = json.dumps({"error": " ".join(f"{type(error).__name__}: {error}".split())})
+        connection.sendall(answer.encode())
         sys.stdout.flush()
         sys.stderr.flush()
     finally:

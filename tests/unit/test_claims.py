@@ -89,12 +89,9 @@ def test_every_kind_is_loaded_in_the_order_of_the_files(load):
 
 
 @pytest.mark.parametrize("entry", [COMPUTED, CONDITIONAL, REFUTED])
-def test_support_and_breaks_decide_which_verdict_can_be_recorded(load, refusal, entry):
-    assert load([entry])[0].verdict == entry["verdict"]
-    for other in {"verified", "conditional", "refuted"} - {entry["verdict"]}:
-        line = refusal([entry | {"verdict": other}])
-        assert line.startswith(f"lesson-0.yaml claim one: verdict: '{other}' cannot come from ")
-        assert line.endswith(f"only '{entry['verdict']}'")
+def test_any_verdict_can_be_recorded_for_the_gate_to_judge(load, entry):
+    for verdict in ("verified", "conditional", "refuted"):
+        assert load([entry | {"verdict": verdict}])[0].verdict == verdict
 
 
 def without(entry: dict, key: str) -> dict:
@@ -106,10 +103,16 @@ def without(entry: dict, key: str) -> dict:
     [
         (without(COMPUTED, "supports"), "rests on no row: give supports or breaks"),
         (COMPUTED | {"supports": []}, "rests on no row: give supports or breaks"),
-        (without(CONDITIONAL, "condition"), "condition: a conditional claim needs it"),
-        (without(CONDITIONAL, "differs_in"), "differs_in: a conditional claim needs it"),
-        (COMPUTED | {"condition": "c"}, "condition: only a conditional claim has it"),
-        (REFUTED | {"differs_in": ["scale"]}, "differs_in: only a conditional claim has it"),
+        (without(CONDITIONAL, "condition"), "condition: a claim with supports and breaks needs it"),
+        (
+            without(CONDITIONAL, "differs_in"),
+            "differs_in: a claim with supports and breaks needs it",
+        ),
+        (COMPUTED | {"condition": "c"}, "condition: only a claim with supports and breaks has it"),
+        (
+            REFUTED | {"differs_in": ["scale"]},
+            "differs_in: only a claim with supports and breaks has it",
+        ),
         (COMPUTED | {"verdict": "true"}, "verdict: 'true' is unknown"),
         (COMPUTED | {"verdict": "confirmed"}, "verdict: 'confirmed' is unknown"),
         (SOURCE | {"verdict": "verified"}, "verdict: 'verified' is unknown"),

@@ -67,9 +67,9 @@ def test_every_placeholder_is_filled_with_a_finite_number(claims, records):
 def test_the_prose_of_other_claims_is_no_template(claims):
     """Only computed claims have rows: elsewhere a placeholder would stand in the report."""
     for claim in claims:
-        texts = [claim.statement, claim.condition, claim.awaits]
+        texts = [claim.statement, claim.awaits]
         if claim.kind != "computed":
-            texts += [claim.why, claim.headline]
+            texts += [claim.condition, claim.why, claim.headline]
         assert not any("{{" in text or "{%" in text for text in texts), claim.id
 
 
@@ -85,3 +85,23 @@ def test_every_text_is_made_of_sentences(claims):
 def test_no_two_claims_state_the_same(claims):
     statements = [claim.statement for claim in claims]
     assert len(set(statements)) == len(statements)
+
+
+def test_a_shape_that_a_statement_names_is_pinned_by_a_selector(claims):
+    """Otherwise another config would make another shape, and the statement would stay verified."""
+    for claim in claims:
+        if claim.kind != "computed":
+            continue
+        pinned = {
+            value
+            for selector in claim.supports + claim.breaks
+            for value in selector.where.get("measured_text", ())
+        }
+        for shape in re.findall(r"[\[(]\d+(?:, \d+)+[\])]", claim.statement):
+            pair = shape.startswith("(") and any(
+                shape in str(value)
+                for selector in claim.supports
+                for value in selector.where.get("quantity", ())
+            )
+            listed = f"[{shape[1:-1]}]"
+            assert pair or listed in pinned, f"{claim.id}: {shape} is pinned by no selector"

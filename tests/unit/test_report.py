@@ -153,6 +153,7 @@ def test_a_claim_shows_that_its_verdict_is_not_the_recorded_one() -> None:
     one = claim("a", "A01", verdict="verified")
     links = links_of(one, reproduced="undecided")
     entry = {"reproduced": "undecided", "problem": "finds 2 rows, expected 3", "why": "",
+             "condition": "",
              "tightest_ratio": None}  # fmt: skip
     shown = view.claim_view(one, entry, [], [], links=links, fields={})
     assert (shown.mark.name, shown.recorded) == ("undecided", "verified")

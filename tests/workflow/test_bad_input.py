@@ -63,6 +63,10 @@ def test_a_wrong_value_on_the_command_line_is_refused(project):
         ("  supports:\n    - {suite: shapes, case: \"learned path, lesson A\", quantity: shape of "
          "the sum, rows: 1}\n", "", ["claim shape-of-the-sum", "rests on no row"]),
         ("{suite: shapes", "{suite: shape", ["claim shape-of-the-sum", "did you mean 'shapes'"]),
+        ("case: best-fitting base,", "case: best-fiting base,",
+         ["claim interpolation-is-a-base", "did you mean 'best-fitting base'"]),
+        ("case: rotation, relation", "caze: rotation, relation",
+         ["claim rotation-is-right", "angles has no column 'caze'", "did you mean 'case'"]),
         ("verdict: confirmed", "verdict: confirmd", ["claim what-a-document-says", "confirmed"]),
         ("kind: judgement", "kind: judgment", ["claim what-nothing-decides", "'judgment'"]),
         ("{id: norms-kept, reason", "{id: norms-lost, reason", ["weighs_for", "'norms-lost'"]),

@@ -20,7 +20,7 @@ from posinfo.checks import check_agreement, check_claims, check_config, check_wr
 from posinfo.errors import InputError
 from posinfo.imports import library_files
 from posinfo.parameters import suite_parameters
-from posinfo.schemas import load_yaml
+from posinfo.schemas import fields_by_name, load_yaml
 from posinfo.workspace import pass_on
 
 pass_on(_SOURCE)
@@ -55,8 +55,21 @@ def refuse(error):
 
 
 def claim_files():
-    """The claims' files, as the config names them: relative to the workflow, or to where we are."""
-    return [path if os.path.exists(path) else in_workflow(path) for path in config["claims"]]
+    """The claims' files: of the workflow, or else, where it has none of the name, of this folder."""
+    return [
+        (
+            path
+            if not os.path.exists(in_workflow(path)) and os.path.exists(path)
+            else in_workflow(path)
+        )
+        for path in config["claims"]
+    ]
+
+
+def columns_of_suites():
+    """The columns of each suite's rows, by the suite's name."""
+    fields = fields_by_name(SUITE_SCHEMAS)
+    return {suite: [field["name"] for field in fields[suite]] for suite in SUITES}
 
 
 def check_readable():
@@ -67,6 +80,26 @@ def check_readable():
         refuse(error)
 
 
+def only_looks():
+    """Whether this call runs no job: it may then go on beside a run that does."""
+    looking = {
+        "--lint",
+        "--list",
+        "--list-rules",
+        "--list-target-rules",
+        "--summary",
+        "--detailed-summary",
+        "--dag",
+        "--rulegraph",
+        "--filegraph",
+        "--unlock",
+        "-l",
+        "-S",
+        "-D",
+    }
+    return workflow.output_settings.dryrun or not looking.isdisjoint(sys.argv)
+
+
 def check_inputs():
     """Check the config, the claims, and that results can be written; hold the run's lock."""
     global RUN_LOCK
@@ -75,11 +108,9 @@ def check_inputs():
             config, config_files(), load_yaml(in_workflow("workflow/schemas/config.schema.yaml"))
         )
         check_agreement(config, config_files())
-        check_claims(
-            claim_files(), load_yaml(in_workflow("workflow/schemas/claims.schema.yaml")), SUITES
-        )
+        check_claims(claim_files(), load_yaml(CLAIMS_SCHEMA), columns_of_suites())
         check_writable(OUTPUT_FOLDERS)
-        if not workflow.output_settings.dryrun:
+        if not only_looks():
             RUN_LOCK = runlock.hold()
     except InputError as error:
         refuse(error)
@@ -103,7 +134,10 @@ def end_with_last_words(log=None):
     words = Path("logs/last-words.txt")
     text = words.read_text(encoding="utf-8") if words.exists() else ""
     if not text and log:
-        text = f"A job ended without a word of its own: see above, and {log}\n"
+        logs = " and ".join(
+            os.path.relpath(path) for path in ([log] if isinstance(log, str) else log)
+        )
+        text = f"The run ended before its jobs were done: see above, or {logs}\n"
     atexit.register(lambda: print(text, end="", file=sys.stderr, flush=True))
 
 
@@ -134,6 +168,7 @@ def everything(wildcards=None):
         "suites": SUITE_RESULTS,
         "ledger": "results/ledger.csv",
         "missing": MISSING,
+        "published": [*TABLES, *FIGURES, *PICTURES, *MISSING, "report/index.html"],
         "page": "report/index.html",
         "digests": [
             *expand("results/digests/measure_suite_{suite}.sha256", suite=SUITES),

@@ -21,15 +21,17 @@ def rotate_pair(x: Any, y: Any, cos: Any, sin: Any) -> tuple[Any, Any]:
 
 
 def frequency(pair: Any, head_dim: Any, base: Any) -> Any:
-    """Frequency of pair i: base^(-2i / head_dim), in radians per position.
+    """Frequency of pair i: 1 / base^(2i / head_dim), in radians per position.
 
-    Takes tensors, numbers and symbols alike. Source: arXiv 2104.09864, section 3.2.2.
+    The one place where the formula stands, written as public implementations compute it. Takes
+    tensors, numbers and symbols alike, so that the proofs are about this very function. Source:
+    arXiv 2104.09864, section 3.2.2.
     """
-    return base ** (-2 * pair / head_dim)
+    return 1 / base ** (2 * pair / head_dim)
 
 
 def frequencies(head_dim: int, base: float, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Frequencies of all pairs, computed as public implementations do: 1 / base^(2i / d).
+    """Frequencies of all pairs, by :func:`frequency` in the precision asked for.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ def frequencies(head_dim: int, base: float, dtype: torch.dtype = torch.float32) 
         raise ValueError(f"head_dim must be even and positive, got {head_dim}")
     if base <= 0:
         raise ValueError(f"base must be positive, got {base}")
-    return 1.0 / (base ** (torch.arange(0, head_dim, 2, dtype=dtype) / head_dim))
+    return frequency(torch.arange(head_dim // 2, dtype=dtype), head_dim, base)
 
 
 def angles(positions: Tensor, frequencies: Tensor) -> Tensor:
@@ -80,7 +82,16 @@ def rotate_adjacent(x: Tensor, angles: Tensor) -> Tensor:
     Tensor
         Shape and precision of ``x``; the rotation is computed in the wider of both precisions.
     """
-    even, odd = rotate_pair(x[..., ::2], x[..., 1::2], angles.cos(), angles.sin())
+    return rotate_by(x, angles.cos(), angles.sin())
+
+
+def rotate_by(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate adjacent pairs of ``x`` [..., T, d] by angles of which cos and sin are given.
+
+    ``cos`` and ``sin`` broadcast with [..., T, d/2]. Extension methods multiply both by an
+    attention factor, and models in half precision round both first.
+    """
+    even, odd = rotate_pair(x[..., ::2], x[..., 1::2], cos, sin)
     return torch.stack([even, odd], dim=-1).flatten(-2).to(x.dtype)
 
 

@@ -46,12 +46,15 @@ def score(q: Sequence[float], k: Sequence[float], offset: float, frequencies: Se
     q and k are read as complex numbers of adjacent dimensions (arXiv 2104.09864, equation 12).
     """
     with mpmath.workdps(DIGITS):
-        total = mpf(0)
-        for i, theta in enumerate(frequencies):
-            query = mpmath.mpc(q[2 * i], q[2 * i + 1])
-            key = mpmath.mpc(k[2 * i], k[2 * i + 1])
-            total += (query * mpmath.conj(key) * mpmath.expj(offset * theta)).real
-        return total
+        # fsum rounds once, whatever the number of terms.
+        return mpmath.fsum(
+            (
+                mpmath.mpc(q[2 * i], q[2 * i + 1])
+                * mpmath.conj(mpmath.mpc(k[2 * i], k[2 * i + 1]))
+                * mpmath.expj(offset * theta)
+            ).real
+            for i, theta in enumerate(frequencies)
+        )
 
 
 def dot(q: Sequence[float], k: Sequence[float]) -> mpf:

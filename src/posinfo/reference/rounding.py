@@ -3,8 +3,7 @@
 Notation: u is the unit roundoff; every +, -, *, / has a relative error of at most u, and
 elementary functions (pow, exp, cos, sin) are assumed to be right within one unit in the last
 place, so within 2u relative (Higham, Accuracy and Stability of Numerical Algorithms, chapters
-2 and 3). Products of (1 + error) terms are summed to first order and then widened by
-``SECOND_ORDER``, which covers the rest for every count used here.
+2 and 3). k roundings in a row are bounded by :func:`gamma`, which holds to every order.
 """
 
 import math
@@ -14,14 +13,20 @@ from collections.abc import Sequence
 #: Unit roundoff by precision: half the distance from 1 to the next number.
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
-#: Covers terms of second order: k u squared is below a thousandth of k u while k u < 1/1000.
-SECOND_ORDER = 1.001
+#: Error of a rotated pair relative to the pair's norm, in units of u, given exact angles: cos and
+#: sin are each off by at most u in absolute value (one unit in the last place below 1), which
+#: moves the point by at most sqrt(2) u, for the two errors are turned by the point and not added;
+#: two products move it by at most sqrt(2) u, and one sum by at most u.
+ROTATION = 1 + 2 * math.sqrt(2)
 
-#: Error of a rotated pair relative to the pair's norm, in units of u, given exact angles:
-#: cos and sin are each off by at most u in absolute value (one unit in the last place below 1),
-#: which moves the point by at most 2u; two products move it by at most sqrt(2) u, and one sum
-#: by at most u.
-ROTATION = 3 + math.sqrt(2)
+#: Error of a product of two complex numbers relative to the product, in units of u: Brent,
+#: Percival and Zimmermann (2007), Error bounds on complex floating-point multiplication.
+COMPLEX_PRODUCT = math.sqrt(5)
+
+
+def gamma(roundings: float, unit: float = UNIT["float32"]) -> float:
+    """Bound of the relative error after so many roundings: k u / (1 - k u). Higham (2002), 3.1."""
+    return roundings * unit / (1 - roundings * unit)
 
 
 def frequency(head_dim: int, base: float, dtype: str = "float32") -> float:
@@ -36,7 +41,7 @@ def frequency(head_dim: int, base: float, dtype: str = "float32") -> float:
         terms += abs(math.log(base))
     if dtype != "float64" and struct.unpack("f", struct.pack("f", base))[0] != base:
         terms += 1.0
-    return terms * u * SECOND_ORDER
+    return gamma(terms, u)
 
 
 def angle(
@@ -46,7 +51,9 @@ def angle(
 
     The position must be held exactly: whole and below 1/u.
     """
-    return abs(position) * frequency_value * (frequency_bound + UNIT[dtype]) * SECOND_ORDER
+    u = UNIT[dtype]
+    # (1 + frequency_bound) (1 + u) - 1, without losing digits to the 1.
+    return abs(position) * frequency_value * (frequency_bound + u + frequency_bound * u)
 
 
 def cosine(angle_bound: float, dtype: str = "float32") -> float:
@@ -66,7 +73,7 @@ def norm_change(head_dim: int, dtype: str = "float32", *, norms_exact: bool = Fa
         of d squares, halved by the square root, and the root itself.
     """
     terms = ROTATION if norms_exact else ROTATION + 2 * (head_dim / 2 + 1)
-    return terms * UNIT[dtype] * SECOND_ORDER
+    return gamma(terms, UNIT[dtype])
 
 
 def pairwise_sum(terms: int, unit: float) -> float:
@@ -74,7 +81,7 @@ def pairwise_sum(terms: int, unit: float) -> float:
 
     The bound is relative to the sum of the terms' absolute values.
     """
-    return (1 + math.ceil(math.log2(terms))) * unit
+    return gamma(1 + math.ceil(math.log2(terms)), unit)
 
 
 def score(
@@ -83,6 +90,7 @@ def score(
     positions: tuple[float, float],
     frequency_bound: float,
     unit: float = UNIT["float32"],
+    reference_roundings: float = 0.0,
 ) -> float:
     """Absolute bound on a rotated dot product against exact arithmetic at the same offset.
 
@@ -99,13 +107,15 @@ def score(
         i - j multiplies it, while the rounding of each angle grows with the position itself.
     unit
         Unit roundoff of the arithmetic.
+    reference_roundings
+        Roundings of the other side in the same arithmetic, a pair; none if it is far finer.
     """
     i, j = positions
     total = 0.0
     for product, theta in zip(pair_products, frequencies, strict=True):
         phase = theta * (abs(i - j) * frequency_bound + (abs(i) + abs(j)) * unit)
         # A turn by any angle moves a score by at most twice the product of the norms.
-        total += product * min(phase + 2 * ROTATION * unit, 2.0)
+        total += product * (min(phase, 2.0) + gamma(2 * ROTATION + reference_roundings, unit))
     # By Cauchy and Schwarz the two terms of a pair add up to at most the product of its norms.
     total += pairwise_sum(2 * len(frequencies), unit) * sum(pair_products)
-    return total * SECOND_ORDER
+    return total

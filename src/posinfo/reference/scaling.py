@@ -15,7 +15,7 @@ from typing import Any
 
 import mpmath
 
-from posinfo.reference.rounding import UNIT
+from posinfo.reference.rounding import UNIT, gamma
 
 #: A context of its own: the digits of the global one may be changed by others.
 MP = mpmath.mp.clone()
@@ -365,11 +365,6 @@ def interpolation_rms(factor: float, head_dim: int) -> Number:
 
 
 # --- what rounding can do ---------------------------------------------------------------------
-
-
-def gamma(roundings: float, unit: float = U32) -> float:
-    """Bound of the relative error after so many roundings: k u / (1 - k u). Higham (2002), 3.1."""
-    return roundings * unit / (1 - roundings * unit)
 
 
 def is_float32(value: float) -> bool:

@@ -233,7 +233,7 @@ def claim_view(
         mark=mark,
         recorded=claim.verdict if claim.kind == "computed" and claim.verdict != mark.name else "",
         problem=entry["problem"] if entry else "the ledger has no entry for it",
-        condition=claim.condition,
+        condition=entry["condition"] if entry else "",
         why=entry["why"] if entry else "",
         awaits=claim.awaits,
         evidence=tuple(

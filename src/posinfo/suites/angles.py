@@ -33,8 +33,8 @@ _ANGLE_BASIS = "rounding analysis: the frequency's error and one product, times 
 def proof(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     """Exact arithmetic: what the rotation is, what it keeps, and what a score depends on.
 
-    The proofs of norms and offsets stand here too: importing sympy takes a third of the time
-    that importing torch does, and one suite pays it for all.
+    The proofs that norms and offsets rest on stand here too: importing sympy takes a third of
+    the time that importing torch does, and those two suites can then be rerun without it.
     """
     for shown in (
         proofs.counter_clockwise,
@@ -120,7 +120,7 @@ def frequencies(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 f"largest relative difference of exp(-2i/d ln b) and b^(-2i/d), {setting}",
                 (by_exp / thetas - 1).abs().max().item(), 0.0,
                 bound=rounding.frequency(dim, base)
-                + amplified * rounding.UNIT["float32"] * rounding.SECOND_ORDER,
+                + rounding.gamma(amplified),
                 subject="torch.exp",
                 basis="rounding analysis: the argument's error, two roundings of ln b, and one ulp",
                 **common,
@@ -213,6 +213,7 @@ def rotation(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 head_dim=dim, base=base, position=position, pair=worst.pair,
             )  # fmt: skip
     x = draw((1, 1, 1, dim), seed)
+    _planes(rows, x, rotary.angles(torch.tensor([parameters["lesson_positions"][-1]]), thetas))
     at_zero = rotary.angles(torch.tensor([0]), thetas)
     rows.equals(
         "largest change of a vector at position 0",
@@ -220,3 +221,23 @@ def rotation(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         subject=_ADJACENT, evidence="float32", head_dim=dim, base=base, position=0,
         basis="cos 0 is exactly 1 and sin 0 exactly 0: equal bit for bit",
     )  # fmt: skip
+
+
+def _planes(rows: Recorder, x: torch.Tensor, angle: torch.Tensor) -> None:
+    """What one pair holds reaches that pair alone: change it, and the others stay as they were."""
+    moved = x.clone()
+    moved[..., :2] += 1
+    by_complex = [rotary.rotate_complex(y, y, rotary.unit_complex(angle))[0] for y in (x, moved)]
+    by_pairs = [rotary.rotate_adjacent(y, angle) for y in (x, moved)]
+    for subject, (before, after) in ((_ADJACENT, by_pairs), (_COMPLEX, by_complex)):
+        change = (after - before).abs().flatten()
+        rows.equals(
+            "largest change of the other pairs when the first pair is changed",
+            change[2:].max().item(), 0.0, subject=subject, evidence="float32",
+            basis="no pair is computed from another: equal bit for bit",
+        )  # fmt: skip
+        rows.exceeds(
+            "largest change of the first pair when it is changed",
+            change[:2].max().item(), 0.0, bound=0.5, subject=subject, evidence="float32",
+            basis="both components moved by 1: a turned step of length 1.4 has one of at least 1",
+        )  # fmt: skip

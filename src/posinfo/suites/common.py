@@ -59,7 +59,12 @@ def dtype_text(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")
 
 
-def prove(rows: Recorder, proof: Callable[[], tuple[str, str, str]], subject: str) -> None:
+def prove(
+    rows: Recorder,
+    proof: Callable[[], tuple[str, str, str]],
+    subject: str,
+    about: str = "function that torch runs",
+) -> None:
     """Add a symbolic proof as a row: what sympy found must be what it must be."""
     shows, found, expected = proof()
     rows.equals(
@@ -68,5 +73,5 @@ def prove(rows: Recorder, proof: Callable[[], tuple[str, str, str]], subject: st
         expected,
         subject=subject,
         evidence="proof",
-        basis="symbolic: sympy's simplification of the function that torch runs",
+        basis=f"symbolic: sympy's simplification of the {about}",
     )

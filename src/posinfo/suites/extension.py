@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from posinfo import scaling
+from posinfo.reference import rounding
 from posinfo.reference import scaling as reference
 from posinfo.reference.rounding import UNIT
 from posinfo.suites.base import Recorder, Suite
@@ -123,6 +124,9 @@ def _worst(errors: list[float], bounds: list[float]) -> int:
     """
 
     def used(pair: int) -> float:
+        # NaN is larger than anything here: a comparison with it is false, and would pass over it.
+        if math.isnan(errors[pair]):
+            return math.inf
         if bounds[pair] == 0:
             return math.inf if errors[pair] else -1.0
         return errors[pair] / bounds[pair]
@@ -198,7 +202,7 @@ def wavelengths(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             columns = setting.columns | ({} if method.uses_factor else {"factor": None})
             rows.within(
                 f"longest wavelength, {label}", 2 * math.pi / computed.measured[last], exact,
-                bound=reference.gamma(computed.bounds[last] / _U32 + 2) * float(exact),
+                bound=rounding.gamma(computed.bounds[last] / _U32 + 2) * float(exact),
                 subject=_subject(name), evidence="float32", method=name, pair=last, **columns,
                 basis="rounding analysis, u = 2^-24: the frequency, 2 pi and the quotient",
             )  # fmt: skip
@@ -209,14 +213,15 @@ def attention_factor(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     """What cos and sin are multiplied by, and what that does to the logits."""
     setting = _figure(parameters)
     length = setting.trained_length
+    largest = max(parameters["factors"])
     for name, method in scaling.METHODS.items():
-        if method.attention_factor(max(parameters["factors"]), length) == 1.0:
+        exact = float(reference.attention_factor(name, largest, length))
+        if exact == 1.0:
             rows.equals(
-                "attention factor, largest s", 1.0,
-                float(reference.attention_factor(name, max(parameters["factors"]), length)),
+                "attention factor, largest s", method.attention_factor(largest, length), exact,
                 subject=_subject(name), evidence="reference",
                 basis="the method has no attention factor", method=name,
-                factor=max(parameters["factors"]), trained_length=length,
+                factor=largest, trained_length=length,
             )  # fmt: skip
             continue
         for factor in parameters["factors"]:
@@ -235,7 +240,7 @@ def _attention_rows(rows: Recorder, method: str, factor: float, length: int) -> 
     else:
         roundings = 3 * math.log(factor) / 10 / measured + 2
         basis = "rounding analysis, u = 2^-53: logarithm 2u, quotient, sum, reference"
-    bound = reference.gamma(roundings, _U64) * float(exact)
+    bound = rounding.gamma(roundings, _U64) * float(exact)
     setting = {"method": method, "factor": factor, "trained_length": length}
     rows.within(
         f"attention factor, s={factor:g} L={length}", measured, exact, bound=bound,
@@ -264,7 +269,7 @@ def changed_base(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             roundings = 4 + exponent * math.log(factor_used) + own
             rows.within(
                 f"base, {setting.label}", scaling.ntk_base(base, factor_used, head_dim), exact,
-                bound=reference.gamma(roundings, _U64) * float(exact), subject=_subject(method),
+                bound=rounding.gamma(roundings, _U64) * float(exact), subject=_subject(method),
                 evidence="reference", method=method, **setting.columns,
                 basis="rounding analysis, u = 2^-53: power 2u, product, reference, and the "
                 "exponent's rounding times ln s",
@@ -278,7 +283,7 @@ def turns_of_models(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         head_dim, base, length = preset["head_dim"], preset["base"], preset["trained_length"]
         theta = scaling.none(head_dim, base, length, 1)
         own = reference.rounding_bounds("none", head_dim, base, length, 1)[-1] / _U32
-        bound = reference.gamma(own + 2)
+        bound = rounding.gamma(own + 2)
         name = preset["name"]
         common = {
             "subject": _subject("none"), "evidence": "float32", "method": "none", "model": name,
@@ -296,32 +301,38 @@ def turns_of_models(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             bound=bound * float(slowest), pair=head_dim // 2 - 1, **common,
             basis="rounding analysis, u = 2^-24: the frequency, L / (2 pi) and the product",
         )  # fmt: skip
+        pairs = head_dim // 2
         count = _below_one_turn(theta, length)
         source = f"{_COUNT}; model: {preset['source']}"
         rows.equals(
             f"pairs that never complete a turn, {name}", count,
             reference.pairs_below_one_turn(head_dim, base, length),
-            share=count / (head_dim // 2), basis=source, **common,
+            share=count / pairs, basis=source, **common,
         )  # fmt: skip
         # The count above would agree at zero too; this row would not hold.
         rows.exceeds(
             f"some pair never completes a turn, {name}", count, 0, bound=1,
-            share=count / (head_dim // 2), **common,
+            share=count / pairs, **common,
             basis=f"a count that is not 0 is at least 1; model: {preset['source']}",
         )  # fmt: skip
         # The contrast: the count can be zero, and is when training is long enough.
         enough = round(2 * longest)
+        count = _below_one_turn(theta, enough)
         rows.equals(
-            f"the same, were it trained on twice its longest wavelength, {name}",
-            _below_one_turn(theta, enough),
+            f"the same, were it trained on twice its longest wavelength, {name}", count,
             reference.pairs_below_one_turn(head_dim, base, enough),
-            share=0.0, basis=_COUNT, **(common | {"trained_length": enough}),
+            share=count / pairs, basis=_COUNT, **(common | {"trained_length": enough}),
         )  # fmt: skip
 
 
-def _below_one_turn(theta: Tensor, length: int) -> int:
+def _below_one_turn(theta: Tensor, length: int) -> float:
     """Number of pairs that make less than a full turn within ``length`` positions."""
-    return int((theta.double() * length < 2 * math.pi).sum())
+    return _count_of(theta.double() * length < 2 * math.pi, theta)
+
+
+def _count_of(pairs: Tensor, *from_these: Tensor) -> float:
+    """A count of pairs; NaN if what they were judged by is not finite, for NaN is below nothing."""
+    return float(pairs.sum()) if all(bool(x.isfinite().all()) for x in from_these) else math.nan
 
 
 @SUITE.case("angles never trained")
@@ -350,20 +361,22 @@ def angles_never_trained(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 )  # fmt: skip
 
 
-def _outside(method: str, setting: Setting, options: Mapping[str, Any], chunk: int = 2**16) -> int:
+def _outside(
+    method: str, setting: Setting, options: Mapping[str, Any], chunk: int = 2**16
+) -> float:
     """Count by brute force: the angles of all positions, in float64 from float32 frequencies."""
     length = setting.trained_length
     trained = scaling.none(*setting).double()
     extended = scaling.METHODS[method].frequencies(*setting, **options).double()
     # A pair that completes a turn within the trained length has met every angle.
     unfinished = trained * length < 2 * math.pi
-    limit, extended = (trained * length)[unfinished], extended[unfinished]
+    limit, frequencies = (trained * length)[unfinished], extended[unfinished]
     reached = torch.zeros_like(limit, dtype=torch.bool)
     last = int(setting.factor * length)
     for start in range(0, last, chunk):
         positions = torch.arange(start, min(start + chunk, last), dtype=torch.float64)
-        reached |= (positions[:, None] * extended >= limit).any(0)
-    return int(reached.sum())
+        reached |= (positions[:, None] * frequencies >= limit).any(0)
+    return _count_of(reached, trained, extended)
 
 
 class _Fit(NamedTuple):
@@ -394,7 +407,7 @@ def _fit_bounds(frequencies: Tensor, bounds: list[float], base: float) -> _Fit:
     index = [pair / count for pair in range(count)]
     # float64: a logarithm, a product and a sum of n terms, relative to the largest logarithm.
     largest = frequencies.double().log().abs().max().item()
-    double = reference.gamma(count + 4, _U64) * max(largest, 1.0)
+    double = rounding.gamma(count + 4, _U64) * max(largest, 1.0)
     errors = [bound + double for bound in bounds]
     moved = sum(x * error for x, error in zip(index, errors, strict=True))
     moved /= sum(x * x for x in index)
@@ -494,7 +507,7 @@ def many_bases(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         errors = (candidates.double().log() - interpolated.double().log()).abs()
         # Pair 0 of a base is exactly 1; 1/s is rounded unless s is a power of two.
         slack = reference.rounding_bounds("pi", *setting)[0]
-        bound = slack + reference.gamma(3, _U64) * math.log(factor)
+        bound = slack + rounding.gamma(3, _U64) * math.log(factor)
         common = {"subject": _subject("pi"), "evidence": "float32", "method": "pi"}
         for word, value in (("smallest", errors[:, 0].min()), ("largest", errors[:, 0].max())):
             rows.within(
@@ -521,7 +534,13 @@ def ramps_of_yarn(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             abs(theirs / ours - 1) for theirs, ours in zip(paper.exact, code.exact, strict=True)
         ]
         pair = max(range(len(apart)), key=apart.__getitem__)
-        both = paper.bounds[pair] + code.bounds[pair]
+        # The largest difference may come to lie at another pair by rounding: any pair's bound.
+        bound = max(
+            rounding.gamma((theirs + ours) / _U32) * float(paper_exact / code_exact)
+            for theirs, ours, paper_exact, code_exact in zip(
+                paper.bounds, code.bounds, paper.exact, code.exact, strict=True
+            )
+        )
         measured = (paper.measured.double() / code.measured.double() - 1).abs().max()
         common = {
             "subject": _subject("yarn"), "method": "yarn", "model": ramp["name"],
@@ -530,8 +549,7 @@ def ramps_of_yarn(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         rows.within(
             f"largest difference of the paper's frequencies, relative to the code's, "
             f"{ramp['name']}, {setting.label}", measured, apart[pair],
-            bound=reference.gamma(both / _U32) * float(paper.exact[pair] / code.exact[pair]),
-            evidence="float32", basis=f"{_FREQUENCY}, of both", pair=pair, **common,
+            bound=bound, evidence="float32", basis=f"{_FREQUENCY}, of both", pair=pair, **common,
         )  # fmt: skip
         low, high = scaling.correction_range(*setting[:3], **options)
         exact = reference.correction_range(*setting[:3], **options)
@@ -549,7 +567,7 @@ def ramps_of_yarn(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 roundings = 4 * scale / float(true) + 8
                 rows.within(
                     quantity.format(word), value, true, evidence="reference",
-                    bound=reference.gamma(roundings, _U64) * float(true),
+                    bound=rounding.gamma(roundings, _U64) * float(true),
                     basis="rounding analysis, u = 2^-53: two logarithms, the argument's four "
                     "roundings, three operations, reference", **common,
                 )  # fmt: skip
@@ -589,7 +607,7 @@ def interpolated_positions(rows: Recorder, parameters: Mapping[str, Any]) -> Non
         places = scaling.interpolate(torch.arange(context, dtype=torch.float64), factor)
         label = f"{length} to {context}"
         common = {
-            "subject": "posinfo.scaling.interpolate", "evidence": "float32", "method": "pi",
+            "subject": "posinfo.scaling.interpolate", "evidence": "reference", "method": "pi",
             "trained_length": length, "factor": factor,
         }  # fmt: skip
         rows.equals(
@@ -609,7 +627,7 @@ def interpolated_positions(rows: Recorder, parameters: Mapping[str, Any]) -> Non
                 )  # fmt: skip
             else:
                 rows.within(
-                    f"{name}, {label}", value, exact, bound=reference.gamma(3, _U64) * length,
+                    f"{name}, {label}", value, exact, bound=rounding.gamma(3, _U64) * length,
                     basis="rounding analysis, u = 2^-53: s, the quotient, the reference", **common,
                 )  # fmt: skip
 
@@ -621,4 +639,9 @@ def proofs(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     from posinfo.proofs.scaling import PROOFS
 
     for proof, subject in PROOFS:
-        prove(rows, proof, subject)
+        about = (
+            "closed form that references use"
+            if ".reference." in subject
+            else "function that torch runs"
+        )
+        prove(rows, proof, subject, about=about)

@@ -19,8 +19,10 @@ SUITE = Suite(
 )
 
 _EMBED = "posinfo.encodings.learned.embed"
+_LEARNED = "posinfo.encodings.learned.LearnedPositions"
 _ADJACENT = "posinfo.encodings.rotary.rotate_adjacent"
 _COMPLEX = "posinfo.encodings.rotary.rotate_complex"
+_ATTEND = "posinfo.encodings.attention.attend"
 _TRACE = "the lesson's symbols, evaluated with the configured sizes"
 
 
@@ -42,18 +44,15 @@ def learned_lesson_b(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     """Token rows, position rows and their sum, in the sizes of lesson B."""
     size = parameters["lesson_b"]
     batch, length, width = size["batch"], size["length"], size["width"]
-    _count(
-        rows, "width of the model: heads times head_dim", size["heads"] * size["head_dim"], width,
-        subject="arithmetic", basis="the lesson's d",
-    )  # fmt: skip
-    tokens = draw((size["vocabulary"], width), parameters["seed"])
-    table = draw((parameters["max_position"], width), parameters["seed"] + 1)
     generator = torch.Generator().manual_seed(parameters["seed"])
+    learned = LearnedPositions(parameters["max_position"], width, generator)
+    table = learned.table.detach()
+    tokens = draw((size["vocabulary"], width), parameters["seed"])
     ids = torch.randint(0, size["vocabulary"], (batch, length), generator=generator)
     flat = torch.arange(length)
     tiled = flat.expand(batch, length)
     _shape(rows, "the position table", table, [parameters["max_position"], width],
-           subject=_EMBED, step=0)  # fmt: skip
+           subject=_LEARNED, step=0)  # fmt: skip
     _shape(rows, "E[token_ids]", tokens[ids], [batch, length, width],
            subject="torch tensor indexing", step=1)  # fmt: skip
     _shape(rows, "P[positions], positions of shape [T]", table[flat], [length, width],
@@ -61,6 +60,10 @@ def learned_lesson_b(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     _shape(rows, "P[positions], positions of shape [B, T]", table[tiled], [batch, length, width],
            subject="torch tensor indexing", step=3, positions_shape="[B, T]")  # fmt: skip
     total = embed(tokens, table, ids, flat)
+    heads = total.unflatten(-1, (size["heads"], -1))
+    _shape(rows, "the sum, split into heads", heads,
+           [batch, length, size["heads"], size["head_dim"]], subject="torch.unflatten",
+           step=5)  # fmt: skip
     _shape(rows, "E[token_ids] + P[positions]", total, [batch, length, width],
            subject=_EMBED, step=4, positions_shape="[T]")  # fmt: skip
     rows.equals(
@@ -84,7 +87,7 @@ def learned_lesson_a(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     learned = LearnedPositions(size["max_position"], width, generator)
     positions = torch.arange(length).unsqueeze(0)
     _shape(rows, "the position table", learned.table, [size["max_position"], width],
-           subject="posinfo.encodings.learned.LearnedPositions", step=0)  # fmt: skip
+           subject=_LEARNED, step=0)  # fmt: skip
     _shape(rows, "the positions", positions, [1, length],
            subject="torch.arange", step=1, positions_shape="[1, T]")  # fmt: skip
     total = embed(tokens, learned.table, ids, positions)
@@ -103,7 +106,6 @@ def learned_lesson_a(rows: Recorder, parameters: Mapping[str, Any]) -> None:
 def parameters_case(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     """Parameters that training would adjust, and bytes that RoPE may cache instead."""
     small, gpt2 = parameters["lesson_b"], parameters["gpt2"]
-    learned = "posinfo.encodings.learned.LearnedPositions"
     for name, rows_of_table, width in (
         ("the exercise", parameters["exercise_max_position"], small["width"]),
         ("GPT-2 small", gpt2["max_position"], gpt2["width"]),
@@ -112,7 +114,7 @@ def parameters_case(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         _count(
             rows, f"parameters of the learned table, {name}",
             sum(p.numel() for p in module.parameters()), rows_of_table * width,
-            subject=learned, basis="max_position times d",
+            subject=_LEARNED, basis="max_position times d",
         )  # fmt: skip
     table = rotary.RotaryTable(
         small["head_dim"], parameters["exercise_max_position"], parameters["base"]
@@ -138,7 +140,6 @@ def rotary_lesson_b(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     batch, length, heads, dim = (size[name] for name in ("batch", "length", "heads", "head_dim"))
     cached = parameters["cached_positions"]
     q, k, v = (draw((batch, length, heads, dim), parameters["seed"] + n) for n in range(3))
-    before = v.clone()
     thetas = rotary.frequencies(dim, parameters["base"])
     rotations = rotary.unit_complex(rotary.angles(torch.arange(cached), thetas))
     here = rotations[:length]
@@ -163,7 +164,10 @@ def rotary_lesson_b(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     full = [batch, length, heads, dim]
     _shape(rows, "Q after RoPE", turned_q, full, subject=_COMPLEX, step=6)
     _shape(rows, "K after RoPE", turned_k, full, subject=_COMPLEX, step=7)
-    _shape(rows, "V", v, full, subject=_COMPLEX, step=8)
+    # Attention takes heads before positions.
+    given = v.clone()
+    output = attend(*(x.transpose(1, 2) for x in (turned_q, turned_k, v))).transpose(1, 2)
+    _shape(rows, "the attention's output, V unrotated", output, full, subject=_ATTEND, step=8)
     rows.equals("type of freqs_cis", dtype_text(rotations), "complex64",
                 subject="posinfo.encodings.rotary.unit_complex", **trace)  # fmt: skip
     rows.within(
@@ -172,14 +176,15 @@ def rotary_lesson_b(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             (rotations.abs().double() - 1).abs().argmax()
         ].item(),
         1.0,
-        bound=4 * rounding.UNIT["float32"] * rounding.SECOND_ORDER,
+        bound=rounding.gamma(4),
         subject="posinfo.encodings.rotary.unit_complex",
         evidence="float32",
         basis="rounding analysis: cos and sin within one ulp each, and the modulus within one",
     )  # fmt: skip
     rows.equals(
-        "largest change of V by rotating Q and K", (v - before).abs().max().item(), 0.0,
-        subject=_COMPLEX, evidence="float32", basis="V is no input: equal bit for bit",
+        "largest change of V by the rotation and the attention",
+        (v - given).abs().max().item(), 0.0,
+        subject=_ATTEND, evidence="float32", basis="neither writes into V: equal bit for bit",
     )  # fmt: skip
     rows.equals(
         "largest difference, theta cut to d/2 entries as the lesson writes it",
@@ -200,7 +205,7 @@ def v_in_attention(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     rows.equals(
         "largest difference of the output and V, Q and K rotated",
         (attend(rotated_q, rotated_k, v) - v).abs().max().item(), 0.0,
-        subject="posinfo.encodings.attention.attend", evidence="float32",
+        subject=_ATTEND, evidence="float32",
         basis="a single weight is exactly 1: equal bit for bit",
     )  # fmt: skip
     turned = attend(rotated_q, rotated_k, rotary.rotate_adjacent(v, angle))
@@ -209,7 +214,7 @@ def v_in_attention(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         (turned - v).abs().max().item(), 0.0,
         bound=1e-3 * v.norm().item(),
         subject="posinfo.encodings.rotary.rotate_adjacent", evidence="float32",
-        basis="margin: a thousandth of the norm of V, ten thousand times its rounding",
+        basis="margin: a thousandth of the norm of V, thousands of times its rounding",
     )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ LEARNED_STEPS = (
     Step("B", "learned path, lesson B", "P[positions], positions of shape [T]", "[T, d]"),
     Step("B", "learned path, lesson B", "P[positions], positions of shape [B, T]", "[B, T, d]"),
     Step("B", "learned path, lesson B", "E[token_ids] + P[positions]", "[B, T, d]"),
+    Step("B", "learned path, lesson B", "the sum, split into heads", "[B, T, h, d_head]"),
     Step("A", "learned path, lesson A", "the position table", "[max_position, d]"),
     Step("A", "learned path, lesson A", "the positions", "[1, T]"),
     Step("A", "learned path, lesson A", "the sum", "[B, T, d]"),
@@ -46,7 +47,12 @@ ROTARY_STEPS = (
     Step("B", "rotary path, lesson B", "the flattened product", "[B, T, h, d_head]"),
     Step("B", "rotary path, lesson B", "Q after RoPE", "[B, T, h, d_head]"),
     Step("B", "rotary path, lesson B", "K after RoPE", "[B, T, h, d_head]"),
-    Step("B", "rotary path, lesson B", "V", "[B, T, h, d_head]"),
+    Step(
+        "B",
+        "rotary path, lesson B",
+        "the attention's output, V unrotated",
+        "[B, T, h, d_head]",
+    ),
     Step("A", "rotary path, lesson A", "the angles", "[T, d_head/2]"),
     Step("A", "rotary path, lesson A", "the rotated queries", "[T, d_head]"),
 )
