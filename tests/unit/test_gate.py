@@ -164,3 +164,24 @@ def test_the_verdicts_are_counted_in_one_line(ledger):
     assert "undecided" not in line
     entries = [{"reproduced": name} for name in ("verified", "verified", "undecided", "read")]
     assert gate.verdict_line(entries) == "4 claims: 2 verified, 1 undecided, 1 read in sources"
+
+
+def test_a_result_that_no_job_has_recorded_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(f"{name}\n")
+    digests.record(["a.csv"], "job.sha256")
+    assert gate.file_lines(["job.sha256"], ["a.csv"]) == []
+    assert gate.file_lines(["job.sha256"], ["a.csv", "b.csv"]) == [
+        "b.csv: no job has recorded it; make it anew: snakemake --cores 4 --forcerun b.csv"
+    ]
+
+
+def test_a_row_that_says_it_holds_and_does_not_is_named(records, ledger):
+    assert gate.redecided_lines(records) == []
+    chosen = next(r for r in records if r["relation"] == "within" and r["error"])
+    for change in ({"bound": chosen["error"] / 2}, {"measured": float("nan")}, {"bound": None}):
+        changed = [r | change if r is chosen else r for r in records]
+        [line] = gate.redecided_lines(changed)
+        assert "is said to hold, and its own values give" in line
+        assert line in gate.problems(changed, ledger, PATHS)

@@ -105,3 +105,8 @@ def test_a_shape_that_a_statement_names_is_pinned_by_a_selector(claims):
             )
             listed = f"[{shape[1:-1]}]"
             assert pair or listed in pinned, f"{claim.id}: {shape} is pinned by no selector"
+
+
+def test_no_file_has_a_place_left_to_fill(root):
+    for path in (*root.glob("*.md"), *root.glob("*/README.md")):
+        assert "@" + "@" not in path.read_text(encoding="utf-8"), path

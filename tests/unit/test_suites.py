@@ -6,13 +6,14 @@ it are stated, and those that cannot: a norm knows nothing of the direction of a
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from posinfo import gate
+from posinfo import gate, scaling
 from posinfo.encodings import attention, learned, rotary
 from posinfo.proofs import rotation as proofs
 from posinfo.rows import KEY, Row
@@ -534,3 +535,29 @@ def test_a_crash_in_a_case_gives_an_error_row_and_keeps_the_other_cases(
     assert kept == [row.record() for row in measured["angles"] if row.case != "rotation"]
     assert any("Traceback" in line for line in said)
     assert "posinfo.suites.angles.rotation" in named_by_the_gate(rows)
+
+
+def test_a_nan_among_extended_frequencies_is_never_passed_over(run_suite, monkeypatch):
+    """It is below nothing and above nothing: a count or a worst of many must not lose it."""
+    right = scaling.METHODS["llama3"]
+
+    def spoiled(*setting, **options):
+        frequencies = right.frequencies(*setting, **options).clone()
+        frequencies[3:] = float("nan")
+        return frequencies
+
+    monkeypatch.setitem(scaling.METHODS, "llama3", replace(right, frequencies=spoiled))
+    for case in ("frequencies", "angles never trained", "frequency by pair"):
+        rows = [
+            row
+            for row in run_suite("extension", only=case)
+            if row.subject == "posinfo.scaling.llama3" and row.extra.get("pair") not in (0, 1, 2)
+        ]
+        assert rows
+        assert {row.decision.outcome for row in rows} == {"error"}, case
+
+
+def test_the_frequencies_that_torch_runs_are_those_of_the_proofs(run_suite, monkeypatch):
+    """Another formula in the one place where it stands, and proofs and values both say so."""
+    monkeypatch.setattr(rotary, "frequency", lambda i, d, b: 1 / b ** (2 * i / (d + 2)))
+    assert bad(run_suite("angles", only="frequencies"))
