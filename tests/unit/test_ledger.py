@@ -357,7 +357,9 @@ def test_every_claim_of_the_project_comes_out_as_recorded(claims, records):
     assert sum(entry.claim.kind == "computed" for entry in entries) > 50
 
 
-@pytest.mark.parametrize("suite", ["shapes", "norms", "angles", "offsets", "extension"])
+@pytest.mark.parametrize(
+    "suite", ["shapes", "norms", "angles", "offsets", "extension", "lookup", "cache"]
+)
 def test_without_a_suite_its_claims_and_no_others_are_undecided(claims, records, suite):
     left = [record for record in records if record["suite"] != suite]
     entries = decide_claims(claims, left)
