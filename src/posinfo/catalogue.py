@@ -5,7 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: Suites in the order of the report; the module ``posinfo.suites.<name>`` holds each.
-SUITES = ("shapes", "norms", "angles", "offsets", "extension")
+SUITES = (
+    "shapes",
+    "norms",
+    "angles",
+    "offsets",
+    "extension",
+    "formulations",
+    "precision",
+    "spectrum",
+)
 
 _FOLDER = Path(__file__).parent / "suites"
 
