@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-SUITES = ("shapes", "norms", "angles", "offsets", "extension")
+SUITES = (
+    "shapes", "norms", "angles", "offsets", "extension", "formulations", "precision", "spectrum",
+)  # fmt: skip
 NON_SUITE = {"decide_ledger", "make_tables", "make_figures", "render_report", "all"}
 PAGE = "report/index.html"
 
@@ -52,10 +54,13 @@ def test_two_forced_runs_are_byte_identical(project):
         ("src/posinfo/encodings/learned.py", {"shapes"}),
         (
             "src/posinfo/reference/rounding.py",
-            {"shapes", "norms", "angles", "offsets", "extension"},
+            {
+                "shapes", "norms", "angles", "offsets", "extension", "formulations", "precision",
+                "spectrum",
+            },
         ),
     ],
-)
+)  # fmt: skip
 def test_an_edit_to_the_library_schedules_exactly_its_suites(project, path, suites):
     with open(project.folder / path, "a", encoding="utf-8") as file:
         file.write("# edited\n")

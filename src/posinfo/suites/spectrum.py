@@ -41,7 +41,7 @@ _BLOCK = 2**14
 # --- turns ------------------------------------------------------------------------------------
 
 
-def pairs_with_an_open_arc(thetas: Tensor, length: int) -> int:
+def pairs_with_an_open_arc(thetas: Tensor, length: int) -> list[int]:
     """Pairs that leave an arc of the circle longer than their step unvisited by so many positions.
 
     A pair that completed a turn steps over every arc: the angles it visited, sorted round the
@@ -51,7 +51,7 @@ def pairs_with_an_open_arc(thetas: Tensor, length: int) -> int:
     visited = torch.remainder(turned, 2 * math.pi).sort(dim=0).values
     round_the_end = visited[:1] + 2 * math.pi - visited[-1:]
     widest = torch.cat([visited.diff(dim=0), round_the_end]).max(dim=0).values
-    return int((widest > thetas * (1 + 1e-6)).sum())
+    return (widest > thetas * (1 + 1e-6)).nonzero().flatten().tolist()
 
 
 @SUITE.case("turns")
@@ -77,12 +77,17 @@ def turns(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             bound=worst.bound, basis="rounding analysis: the frequency, two products, and 2π",
             **common,
         )  # fmt: skip
+        unvisited = pairs_with_an_open_arc(rotary.frequencies(dim, base, torch.float64), length)
         rows.equals(
-            f"pairs that leave an arc of the circle unvisited, {setting['name']}",
-            pairs_with_an_open_arc(rotary.frequencies(dim, base, torch.float64), length),
-            scaling_reference.pairs_below_one_turn(dim, base, length),
-            basis="a count of sorted angles: the closed form in 50 digits gives the same",
+            f"pairs that leave an arc of the circle unvisited, {setting['name']}", str(unvisited),
+            str([pair for pair, turned in enumerate(exact) if turned < 1]),
+            basis="sorted angles, against the turns in 50 digits: those that complete none",
             **common,
+        )  # fmt: skip
+        rows.equals(
+            f"number of those pairs, {setting['name']}", len(unvisited),
+            scaling_reference.pairs_below_one_turn(dim, base, length),
+            basis="a count: the closed form in 50 digits gives the same", **common,
         )  # fmt: skip
 
 
@@ -336,7 +341,11 @@ def random_vectors(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 basis="six standard deviations of the mean over the draws, and float64's rounding",
                 **common,
             )  # fmt: skip
-            _paper_bound_row(rows, q, k, distance, base, setting, common)
+            constant = torch.ones(1, dim, dtype=torch.float64)
+            for name, vectors in (
+                ("two random vectors", (q, k)), ("constant", (constant, constant)),
+            ):  # fmt: skip
+                _paper_bound_row(rows, *vectors, name, setting, common)
 
 
 def _reduced(distance: int, dim: int, base: float) -> list[float]:
@@ -351,9 +360,8 @@ def _reduced(distance: int, dim: int, base: float) -> list[float]:
 
 
 def _paper_bound_row(
-    rows: Recorder, q: Tensor, k: Tensor, distance: int, base: float, setting: str,
-    common: dict[str, Any],
-) -> None:  # fmt: skip
+    rows: Recorder, q: Tensor, k: Tensor, vectors: str, setting: str, common: dict[str, Any]
+) -> None:
     """RoFormer's bound on a score, in units of the sum of the pairs' sizes, which bounds it too.
 
     The paper writes the score as the real part of the sum of h_i exp(i m theta_i), h_i the
@@ -365,14 +373,15 @@ def _paper_bound_row(
         torch.view_as_complex(q.unflatten(-1, (-1, 2)))
         * torch.view_as_complex(k.unflatten(-1, (-1, 2))).conj()
     )
-    angles = torch.tensor(_reduced(distance, q.shape[-1], base), dtype=torch.float64)
+    reduced = _reduced(common["distance"], q.shape[-1], common["base"])
+    angles = torch.tensor(reduced, dtype=torch.float64)
     partial = torch.polar(torch.ones_like(angles), angles).cumsum(dim=0).abs().sum()
     following = torch.cat([pairs[:, 1:], torch.zeros_like(pairs[:, :1])], dim=-1)
     bounds = (following - pairs).abs().max(dim=-1).values * partial
     least = (bounds / pairs.abs().sum(dim=-1)).min().item()
     rows.exceeds(
-        f"least of the paper's bounds over the sum of the pairs' sizes, {setting}", least, 0.0,
-        bound=1.0, vectors="two random vectors",
+        f"least of the paper's bounds over the sum of the pairs' sizes, {vectors}, {setting}",
+        least, 0.0, bound=1.0, vectors=vectors,
         basis="the triangle inequality: no score exceeds that sum, so a larger bound says nothing",
         **{**common, "subject": "RoFormer, equation 37"},
     )  # fmt: skip
