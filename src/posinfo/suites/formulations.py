@@ -18,7 +18,7 @@ from posinfo.encodings.attention import attend
 from posinfo.reference import codes, rounding
 from posinfo.reference import rotary as reference
 from posinfo.rows import CONTRADICTION_MARGIN
-from posinfo.suites.base import Recorder, Suite
+from posinfo.suites.base import Recorder, Suite, describe
 from posinfo.suites.common import DTYPES, Comparison, draw, dtype_text
 from posinfo.suites.offsets import pairwise_dot
 
@@ -481,7 +481,7 @@ def quoted_code(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 basis="torch's message: a matrix product of two precisions", **common,
             )  # fmt: skip
         else:
-            rows.equals(f"precision of what attention returns, {name}", dtype_text(attention()),
+            rows.equals(f"precision of what attention returns, {name}", _type_of(attention),
                         name, basis="that of queries, keys and V", subject=_QUOTED,
                         **common)  # fmt: skip
         if name == "float32":
@@ -490,6 +490,14 @@ def quoted_code(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 (turned[0] - cast).abs().max().item(), 0.0, subject=_QUOTED,
                 basis="the casts do nothing here: equal bit for bit", **common,
             )  # fmt: skip
+
+
+def _type_of(call: Callable[[], Tensor]) -> str:
+    """Precision of what a call returns, or the error that it raises."""
+    try:
+        return dtype_text(call())
+    except RuntimeError as error:
+        return describe(error)
 
 
 def _last_position(
