@@ -6,7 +6,18 @@ from functools import cache
 from pathlib import Path
 
 #: Suites in the order of the report; the module ``posinfo.suites.<name>`` holds each.
-SUITES = ("shapes", "norms", "angles", "offsets", "extension", "lookup", "cache")
+SUITES = (
+    "shapes",
+    "norms",
+    "angles",
+    "offsets",
+    "extension",
+    "lookup",
+    "cache",
+    "formulations",
+    "precision",
+    "spectrum",
+)
 
 _FOLDER = Path(__file__).parent / "suites"
 

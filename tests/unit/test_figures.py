@@ -19,6 +19,8 @@ CHANGED = {
     "angles-by-position": ("angle", 0.02),
     "shift-error": ("error", 1e-4),
     "frequency-ratios": ("ratio", 0.2),
+    "angle-error-by-dtype": ("error", 1e-4),
+    "cosine-decay": ("largest", 0.2),
 }
 KEYS = sorted(FIGURES)
 

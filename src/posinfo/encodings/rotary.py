@@ -1,8 +1,10 @@
 """Rotary position embeddings (RoPE): each pair of dimensions is turned by position times frequency.
 
-Source: Su et al. 2021 (arXiv 2104.09864), equations 13 to 15 and 34. Two formulations stand
-here, both of adjacent pairs (2i, 2i + 1): real arithmetic on even and odd dimensions, and
-complex multiplication as in the Llama 2 reference code.
+Source: Su et al. 2021 (arXiv 2104.09864), equations 13 to 15 and 34. Three formulations of
+adjacent pairs (2i, 2i + 1) stand here: real arithmetic on even and odd dimensions, complex
+multiplication as in the Llama 2 reference code, and block-diagonal matrices. A fourth pairs the
+halves (i, i + d/2), as GPT-NeoX and Hugging Face do; :func:`adjacent_to_half_split` reorders the
+weights of one layout for the other.
 """
 
 from typing import Any
@@ -93,6 +95,83 @@ def rotate_by(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """
     even, odd = rotate_pair(x[..., ::2], x[..., 1::2], cos, sin)
     return torch.stack([even, odd], dim=-1).flatten(-2).to(x.dtype)
+
+
+def rotate_half_split(x: Tensor, angles: Tensor) -> Tensor:
+    """Rotate the pairs (i, i + d/2) of ``x`` by ``angles``: the layout of half-split pairs.
+
+    Written as its users write it, x cos + h(x) sin, where h swaps the halves and negates the
+    first. Source: GPT-NeoX, ``megatron/model/positional_embeddings.py``, lines 103 to 116.
+
+    Parameters
+    ----------
+    x
+        Shape [..., T, d].
+    angles
+        Radians, shape [T, d/2], or any shape that broadcasts with [..., T, d/2].
+
+    Returns
+    -------
+    Tensor
+        Shape and precision of ``x``; the rotation is computed in the wider of both precisions.
+    """
+    first, second = x.chunk(2, dim=-1)
+    cos, sin = (torch.cat([part, part], dim=-1) for part in (angles.cos(), angles.sin()))
+    return (x * cos + torch.cat([-second, first], dim=-1) * sin).to(x.dtype)
+
+
+def rotation_matrices(angles: Tensor) -> Tensor:
+    """Block-diagonal rotations of adjacent pairs, one matrix a position.
+
+    Parameters
+    ----------
+    angles
+        Radians, shape [T, d/2].
+
+    Returns
+    -------
+    Tensor
+        Shape [T, d, d]. Source: arXiv 2104.09864, equation 15.
+    """
+    length, pairs = angles.shape
+    matrices = angles.new_zeros(length, 2 * pairs, 2 * pairs)
+    even = torch.arange(0, 2 * pairs, 2)
+    matrices[:, even, even] = matrices[:, even + 1, even + 1] = angles.cos()
+    matrices[:, even, even + 1] = -angles.sin()
+    matrices[:, even + 1, even] = angles.sin()
+    return matrices
+
+
+def rotate_by_matrix(x: Tensor, matrices: Tensor) -> Tensor:
+    """Multiply ``x`` [..., T, d] by one matrix a position, [T, d, d]; shape [..., T, d].
+
+    Added over the last dimension term by term, without a library's matrix product: the order
+    of its additions, and so its rounding, depends on the processor's make.
+    """
+    return (matrices * x.unsqueeze(-2)).sum(dim=-1)
+
+
+def adjacent_to_half_split(weight: Tensor, head_dim: int) -> Tensor:
+    """Reorder the rows of a query or key projection from adjacent to half-split pairs.
+
+    Within each head row 2i goes to i and row 2i + 1 to i + d/2, so that half-split rotation of
+    what the reordered weight gives is the adjacent rotation of what the first one gave, in
+    another order of dimensions. Source: Hugging Face's ``convert_llama_weights_to_hf.py``.
+
+    Parameters
+    ----------
+    weight
+        Shape [heads * d, in].
+    head_dim
+        Width of a head, d.
+
+    Returns
+    -------
+    Tensor
+        Shape of ``weight``.
+    """
+    pairs = weight.view(-1, head_dim // 2, 2, weight.shape[-1])
+    return pairs.transpose(1, 2).reshape(weight.shape)
 
 
 def unit_complex(angles: Tensor) -> Tensor:

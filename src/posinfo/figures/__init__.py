@@ -19,6 +19,8 @@ FIGURES: dict[str, Drawer] = {
     "angles-by-position": plots.angles_by_position,
     "shift-error": plots.shift_error,
     "frequency-ratios": plots.frequency_ratios,
+    "angle-error-by-dtype": plots.angle_error_by_dtype,
+    "cosine-decay": plots.cosine_decay,
 }
 
 

@@ -1,4 +1,4 @@
-"""The plotted figures: angles by position, score error against shift, ratios of frequencies."""
+"""The plotted figures: each a function from the records of its CSV to a drawing."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -175,3 +175,96 @@ def _key(axes: Any, style: Style) -> None:
             text, (0, y), xytext=(0, -6), textcoords="offset points", va="top", color=colour,
             linespacing=1.1, annotation_clip=False,
         )  # fmt: skip
+
+
+def angle_error_by_dtype(records: Records, style: Style) -> Figure:
+    """A line a precision in logarithmic axes, its bound dashed above it; one turn across."""
+    dtypes = groups(records, "dtype")
+    positions = [r["position"] for r in records]
+    shown = [value for r in records for value in (r["error"], r["bound"]) if value]
+    xticks, yticks = powers(min(positions), max(positions)), powers(min(shown), max(shown))
+    floor = yticks[0]
+    figure = canvas(440)
+    axes = figure.add_axes((0.15, 0.135, 0.825, 0.845))
+    log_axes(axes, x=xticks[::2], y=yticks[::2])
+    axes.set_xlim(min(positions), 2 * max(positions))
+    axes.set_ylim(floor, yticks[-1])
+    axes.axhline(2 * math.pi, color=style.ink, linewidth=1.2, linestyle=(0, (1, 2)), zorder=1.5)
+    axes.annotate("one turn", (min(positions), 2 * math.pi), xytext=(5, 4),
+                  textcoords="offset points")  # fmt: skip
+    for number, (dtype, of) in enumerate(dtypes.items()):
+        colour, marker = style.colours[number % 4], _MARKERS[number % 4]
+        at = [r["position"] for r in of]
+        axes.plot(at, [r["bound"] for r in of], color=colour, linewidth=1.3, linestyle=_DASHED)
+        # An error of exactly 0 has no place on a logarithmic axis: it stands on its lower edge.
+        errors = [max(r["error"], floor) for r in of]
+        axes.plot(at, errors, color=colour, marker=marker)
+        end = of[0]["infinite_from"]
+        # A line that ends early is named at its middle, the others where they run alone.
+        place = len(of) // 2 if end else max(len(of) - 4, 0)
+        axes.annotate(
+            dtype, (at[place], errors[place]), xytext=(10, -4), textcoords="offset points",
+            va="top", color=colour,
+        )  # fmt: skip
+        if end:
+            axes.plot([end, end], [floor, of[-1]["bound"]], color=colour, linewidth=1.3,
+                      linestyle=(0, (1, 2)), zorder=1.4)  # fmt: skip
+            axes.annotate(
+                f"{dtype} is\ninfinite from here", (end, floor), xytext=(6, 8),
+                textcoords="offset points", va="bottom", color=colour, linespacing=1.1,
+            )  # fmt: skip
+    axes.text(0.02, 0.985, "dashed: rounding bounds", transform=axes.transAxes, va="top")
+    axes.set_xlabel("position")
+    axes.set_ylabel("error of the angle (rad)")
+    return figure
+
+
+def cosine_decay(records: Records, style: Style) -> Figure:
+    """A panel a base: the band of scores in each octave of distance, and random vectors' size."""
+    bases = groups(records, "base")
+    first = min(r["first"] for r in records)
+    last = max(r["last"] for r in records)
+    low = min(r["smallest"] for r in records) - 0.08
+    top, panel, gap, below = 30.0, 172.0, 36.0, 54.0
+    height = top + len(bases) * panel + (len(bases) - 1) * gap + below
+    figure = canvas(height)
+    for number, (base, of) in enumerate(bases.items()):
+        bottom = height - top - panel - number * (panel + gap)
+        axes = figure.add_axes((0.155, bottom / height, 0.8, panel / height))
+        log_axes(axes, x=powers(first, last))
+        axes.set_xlim(first, last)
+        axes.set_yticks([0, 0.5, 1])
+        axes.set_ylim(low, 1.05)
+        axes.axhline(0, color=style.ink, linewidth=1.2, zorder=1.6)
+        constant = [r for r in of if r["vectors"] == "constant"]
+        random = [r for r in of if r["vectors"] == "random"]
+        colour, other = style.colours[0], style.colours[1]
+        edges = [r["first"] for r in constant] + [constant[-1]["last"]] if constant else []
+        # The last octave is drawn to its end: a step needs one more value than it has octaves.
+        bands = {
+            name: [r[name] for r in constant] + [r[name] for r in constant[-1:]]
+            for name in ("largest", "smallest")
+        }
+        axes.fill_between(edges, bands["smallest"], bands["largest"], step="post", color=colour,
+                          alpha=0.3, linewidth=0)  # fmt: skip
+        for values in bands.values():
+            axes.step(edges, values, where="post", color=colour, linewidth=1.6)
+        for sign in ("largest", "smallest"):
+            axes.plot([r["first"] for r in random], [r[sign] for r in random], color=other,
+                      linestyle=_DASHED, linewidth=1.6, marker=_MARKERS[1],
+                      clip_on=False)  # fmt: skip
+        axes.set_title(f"base {base:,.10g}", pad=6)
+        axes.tick_params(labelbottom=number == len(bases) - 1)
+        if not number and constant:
+            axes.annotate(
+                "constant vectors: largest\nand smallest in an octave",
+                (constant[len(constant) // 3]["first"], 1), va="top", color=colour,
+                linespacing=1.1,
+            )  # fmt: skip
+            axes.annotate(
+                "random vectors: ± root mean square", (first, low), xytext=(5, 3),
+                textcoords="offset points", va="bottom", color=other,
+            )  # fmt: skip
+    figure.text(0.55, 10 / height, "distance of query and key", ha="center", va="bottom")
+    figure.text(2 / WIDTH, 0.5, "score over the squared norm", rotation=90, ha="left", va="center")
+    return figure

@@ -37,6 +37,8 @@ FIGURES: dict[str, Maker] = {
     "angles-by-position": figures.angles_by_position,
     "shift-error": figures.shift_error,
     "frequency-ratios": figures.frequency_ratios,
+    "angle-error-by-dtype": figures.angle_error_by_dtype,
+    "cosine-decay": figures.cosine_decay,
 }
 
 

@@ -128,3 +128,63 @@ def frequency_ratios(data: Data) -> list[Record]:
                 }
             )
     return records
+
+
+def angle_error_by_dtype(data: Data) -> list[Record]:
+    """The largest error of an angle by position and precision, its bound, and where floats end."""
+    infinite = {
+        row["dtype"]: row["position"]
+        for row in data.rows("precision", "overflow", begins="position ", measured_text="inf")
+    }
+    found = data.rows("precision", "angles", begins="largest error of an angle")
+    order = data.of_suite("precision")["dtypes"]
+    return [
+        {
+            "dtype": row["dtype"],
+            "position": row["position"],
+            "head_dim": row["head_dim"],
+            "base": row["base"],
+            "error": row["error"],
+            "bound": row["bound"],
+            "pair": row["pair"],
+            "infinite_from": infinite.get(row["dtype"]),
+        }
+        for row in sorted(found, key=lambda row: (order.index(row["dtype"]), row["position"]))
+    ]
+
+
+def cosine_decay(data: Data) -> list[Record]:
+    """Largest and smallest score of constant vectors by octave, and random vectors beside them."""
+    records: list[Record] = []
+    for base in data.of_suite("spectrum")["bases"]:
+        ends = {
+            name: data.rows("spectrum", "sum of cosines", begins=f"{name} mean cosine", base=base)
+            for name in ("largest", "smallest")
+        }
+        smallest = {row["octave"]: row for row in ends["smallest"]}
+        for row in sorted(ends["largest"], key=lambda row: row["octave"]):
+            records.append(
+                {
+                    "base": base,
+                    "vectors": "constant",
+                    "first": row["octave"],
+                    "last": 2 * row["octave"] - 1,
+                    "largest": row["measured"],
+                    "smallest": smallest[row["octave"]]["measured"],
+                }
+            )
+        random = data.rows("spectrum", "random vectors", begins="mean square", base=base)
+        for row in sorted(random, key=lambda row: row["distance"]):
+            # The score over the width, as for constant vectors, whose squared norm that is.
+            size = math.sqrt(row["measured"] / row["head_dim"])
+            records.append(
+                {
+                    "base": base,
+                    "vectors": "random",
+                    "first": row["distance"],
+                    "last": row["distance"],
+                    "largest": size,
+                    "smallest": -size,
+                }
+            )
+    return records
