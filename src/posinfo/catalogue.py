@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 #: Suites in the order of the report; the module ``posinfo.suites.<name>`` holds each.
-SUITES = ("shapes", "norms", "angles", "offsets", "extension")
+SUITES = ("shapes", "norms", "angles", "offsets", "extension", "permutation", "shift")
 
 _FOLDER = Path(__file__).parent / "suites"
 

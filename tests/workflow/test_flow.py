@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-SUITES = ("shapes", "norms", "angles", "offsets", "extension")
+SUITES = ("shapes", "norms", "angles", "offsets", "extension", "permutation", "shift")
 NON_SUITE = {"decide_ledger", "make_tables", "make_figures", "render_report", "all"}
 PAGE = "report/index.html"
 
@@ -50,9 +50,10 @@ def test_two_forced_runs_are_byte_identical(project):
         ("src/posinfo/suites/norms.py", {"norms"}),
         ("src/posinfo/proofs/rotation.py", {"angles"}),
         ("src/posinfo/encodings/learned.py", {"shapes"}),
+        ("src/posinfo/encodings/layers.py", {"permutation", "shift"}),
         (
             "src/posinfo/reference/rounding.py",
-            {"shapes", "norms", "angles", "offsets", "extension"},
+            {"shapes", "norms", "angles", "offsets", "extension", "permutation", "shift"},
         ),
     ],
 )
