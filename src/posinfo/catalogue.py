@@ -17,6 +17,8 @@ SUITES = (
     "formulations",
     "precision",
     "spectrum",
+    "permutation",
+    "shift",
 )
 
 _FOLDER = Path(__file__).parent / "suites"

@@ -89,6 +89,28 @@ def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     size = config["lesson_b"]
     if size["width"] != size["heads"] * size["head_dim"]:
         yield "lesson_b.width", f"must be heads times head_dim, {size['heads'] * size['head_dim']}"
+    shift = config["suites"]["shift"]
+    if shift["holding_shift"] < min(shift["shifts"]):
+        yield "suites.shift.holding_shift", "must be at least the smallest of the shifts"
+    if not shift["holding_shift"] < shift["breaking_shift"] <= max(shift["shifts"]):
+        yield (
+            "suites.shift.breaking_shift",
+            "must be above holding_shift and at most the largest of the shifts",
+        )
+    early, late = shift["phrase_positions"]
+    if early >= late:
+        yield "suites.shift.phrase_positions", "the first must be less than the second"
+    if shift["table_rows"] < shift["length"] + max(late, min(shift["shifts"])):
+        yield (
+            "suites.shift.table_rows",
+            "must reach the phrase's later position and the smallest shift, each with length more",
+        )
+    for first, second in config["suites"]["permutation"]["sentences"]:
+        if sorted(first.split()) != sorted(second.split()):
+            yield (
+                "suites.permutation.sentences",
+                f"{first!r} and {second!r} have not the same words",
+            )
     for key, among in (
         ("head_dim", "head_dims"),
         ("base", "bases"),
