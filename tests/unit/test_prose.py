@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from posinfo.gate import verdict_line
 from posinfo.ledger import decide_claims
 
 PLACEHOLDER = re.compile(r"\{\{.*?\}\}", re.DOTALL)
@@ -110,3 +111,9 @@ def test_a_shape_that_a_statement_names_is_pinned_by_a_selector(claims):
 def test_no_file_has_a_place_left_to_fill(root):
     for path in (*root.glob("*.md"), *root.glob("*/README.md")):
         assert "@" + "@" not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_readme_shows_the_verdicts_that_a_run_ends_with(root, claims, records):
+    ledger = [entry.record() for entry in decide_claims(claims, records)]
+    line = f"{verdict_line(ledger)}. Every row holds: report/index.html"
+    assert line in (root / "README.md").read_text(encoding="utf-8")
