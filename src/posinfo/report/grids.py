@@ -98,6 +98,11 @@ _COLUMNS: dict[str, tuple[str, bool, Callable[[Row], Cell]]] = {
 _SHARED = ("suite", "case", "subject", "evidence", "basis")
 
 
+#: How many rows of one group are folded away; the others stand in the CSV, which is on the page's
+#: side, and are counted.
+FOLDED_ROWS = 24
+
+
 def most_telling(rows: Sequence[Row], limit: int) -> list[int]:
     """Places of the rows that a reader should see first, in the order of the rows.
 
@@ -170,6 +175,8 @@ def row_group(
         limit = len(rows)
     places = most_telling(rows, limit)
     rest = [line for place, line in enumerate(lines) if place not in set(places)]
+    # Rows that do not hold are among those shown; a page of thousands of rows serves nobody.
+    rest, left_out = rest[:FOLDED_ROWS], len(rest[FOLDED_ROWS:])
     return RowGroup(
         anchor=anchor,
         title=title,
@@ -178,6 +185,7 @@ def row_group(
         facts=facts,
         shown=Grid(columns, tuple(lines[place] for place in places)),
         rest=Grid(columns, tuple(rest)) if rest else None,
+        left_out=left_out,
     )
 
 

@@ -91,7 +91,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Measured rows of one role: those that matter most, and the rest to unfold."""
+    """Measured rows of one role: those that matter most, the rest to unfold, the others counted."""
 
     anchor: str
     title: str
@@ -100,6 +100,7 @@ class RowGroup:
     facts: tuple[Fact, ...]
     shown: Grid
     rest: Grid | None
+    left_out: int
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,7 @@ class Exhibit:
     digest: str
     citation: str
     claims: tuple[ClaimLink, ...]
+    left_out: int
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,9 @@ _NOTABLE = ("refuted", "conditional", "undecided")
 
 _PX_PER_PT = 4 / 3
 
+#: How many numbers of a figure stand on the page; its CSV, which the page carries, has them all.
+FIGURE_RECORDS = 64
+
 
 def build(inputs: Inputs) -> Page:
     """The whole page."""
@@ -300,6 +303,11 @@ def claim_citation(claim: Claim, mark: Mark, digest: str) -> str:
     )
 
 
+def shown_records(data: Data) -> Sequence[Record]:
+    """The records that stand on the page: all of a table, the first of a figure's many numbers."""
+    return data.records if data.kind == "table" else data.records[:FIGURE_RECORDS]
+
+
 def exhibit(data: Data, claims: Sequence[Claim], links: Mapping[str, ClaimLink]) -> Exhibit:
     """A table or figure, with what is missing said where something is."""
     problem, title = data.problem, data.caption.title
@@ -322,7 +330,8 @@ def exhibit(data: Data, claims: Sequence[Claim], links: Mapping[str, ClaimLink])
         caption=caption.caption,
         alt=caption.alt,
         text=caption.text,
-        grid=table_grid(data.fields, data.records),
+        grid=table_grid(data.fields, shown_records(data)),
+        left_out=len(data.records) - len(shown_records(data)),
         problem=problem,
         picture=picture(data.svg),
         filename=f"{data.key}.csv",
