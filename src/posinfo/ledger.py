@@ -14,7 +14,7 @@ import jinja2
 
 from posinfo.claims import Claim, Selector
 from posinfo.errors import InputError
-from posinfo.numbers_text import significant
+from posinfo.numbers_text import at_least, at_most, significant
 from posinfo.rows import CONTRADICTION_MARGIN, KEY, key_text
 
 Row = Mapping[str, Any]
@@ -212,7 +212,8 @@ class Selected:
 
 
 _PROSE = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701
-_PROSE.filters["sig"] = significant
+# "At most" and "at least" round to the side on which they stay true.
+_PROSE.filters.update(sig=significant, up=at_most, down=at_least)
 
 
 def fill(text: str, supporting: Sequence[Row], breaking: Sequence[Row], key: str) -> str:

@@ -1,9 +1,10 @@
 """Numbers for readers: significant digits, in plain or scientific notation."""
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 
-def significant(value: float | int | None, digits: int = 3) -> str:
+def significant(value: float | int | None, digits: int = 3, rounding: str = ROUND_HALF_EVEN) -> str:
     """A number to a few significant digits, as text.
 
     Small and large numbers come as ``4.8 × 10⁻⁷``, integers in full with thin grouping.
@@ -22,13 +23,32 @@ def significant(value: float | int | None, digits: int = 3) -> str:
     if value == int(value) and abs(value) < 1e9:
         return f"{int(value):,}".replace("-", "−")
     # Rounded first: 0.0099999 to one digit is 0.01, whose exponent is another.
-    mantissa, power = f"{value:.{digits - 1}e}".split("e")
-    exponent = int(power)
+    exact = Decimal(value)
+    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding=rounding)
+    exponent = rounded.adjusted()
     if -4 <= exponent < 6:
-        text = f"{float(f'{mantissa}e{power}'):,.{max(digits - 1 - exponent, 0)}f}"
+        text = f"{rounded:,.{max(digits - 1 - exponent, 0)}f}"
     else:
-        text = f"{mantissa} × 10{_superscript(exponent)}"
+        text = f"{rounded.scaleb(-exponent):.{digits - 1}f} × 10{_superscript(exponent)}"
     return text.replace("-", "−")
+
+
+def at_most(value: float | int | None, digits: int = 3) -> str:
+    """A number that the value does not exceed: rounded up.
+
+    >>> at_most(1.742, 2)
+    '1.8'
+    """
+    return significant(value, digits, ROUND_CEILING)
+
+
+def at_least(value: float | int | None, digits: int = 3) -> str:
+    """A number that the value does not fall short of: rounded down.
+
+    >>> at_least(0.2264, 1)
+    '0.2'
+    """
+    return significant(value, digits, ROUND_FLOOR)
 
 
 def _superscript(number: int) -> str:
