@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from posinfo.claims import load_claims
 from posinfo.job import job
-from posinfo.schemas import fields_by_name, table_fields
+from posinfo.schemas import fields_by_name, load_yaml, table_fields
 from posinfo.tables import TABLES, Data, build_all
 from posinfo.tidy import read_all, write
 
@@ -17,7 +18,9 @@ if __name__ == "__main__":
         rows, unreadable = read_all(given.suites, fields_by_name(given.suite_schemas))
         ledger, unreadable_ledger = read_all([given.ledger], fields_by_name([given.ledger_schema]))
         print(*unreadable, *unreadable_ledger, sep="\n")
-        tables, missing = build_all(TABLES, Data(rows, ledger, snakemake.params.config), "table")
+        claims = load_claims(given.claims, load_yaml(given.claims_schema))
+        data = Data(rows, ledger, snakemake.params.config, claims)
+        tables, missing = build_all(TABLES, data, "table")
         fields = fields_by_name(given.table_schemas)
         for path in made.tables:
             write(path, tables[Path(path).stem], fields[Path(path).stem])

@@ -32,7 +32,8 @@ def captions(root, schema) -> dict[str, Caption]:
 def filled(captions, claims, records, config, root, tmp_path_factory) -> dict[str, Caption]:
     """Every caption over the records of its CSV, as the page fills it."""
     folder = tmp_path_factory.mktemp("filled")
-    data = Data(records, [entry.record() for entry in decide_claims(claims, records)], config)
+    ledger = [entry.record() for entry in decide_claims(claims, records)]
+    data = Data(records, ledger, config, claims)
     found = {}
     for key, each in captions.items():
         fields = table_fields(root / "workflow" / "schemas" / f"{each.kind}s" / f"{key}.yaml")

@@ -21,6 +21,8 @@ CHANGED = {
     "frequency-ratios": ("ratio", 0.2),
     "angle-error-by-dtype": ("error", 1e-4),
     "cosine-decay": ("largest", 0.2),
+    "coverage": ("share", 0.4),
+    "permutation-error": ("change", 1e-3),
 }
 KEYS = sorted(FIGURES)
 
@@ -130,9 +132,20 @@ def test_an_error_of_exactly_zero_is_drawn_too(drawn_from):
     assert draw("shift-error", exact, LIGHT) != draw("shift-error", some, LIGHT)
 
 
-@pytest.mark.parametrize("key", ["shift-error", "frequency-ratios"])
+def test_a_change_of_exactly_zero_is_drawn_too(drawn_from):
+    usual = drawn_from["permutation-error"]
+    exact = [dict(usual[0], change=0.0), *usual[1:]]
+    assert draw("permutation-error", exact, LIGHT) != draw("permutation-error", usual, LIGHT)
+
+
+def test_methods_that_leave_no_pair_outside_are_drawn_too(drawn_from):
+    none = [dict(record, share=0.0) for record in drawn_from["coverage"]]
+    assert b"<svg" in draw("coverage", none, LIGHT)
+
+
+@pytest.mark.parametrize("key", ["shift-error", "frequency-ratios", "coverage"])
 def test_a_smaller_config_makes_a_smaller_figure(key, drawn_from):
-    column = {"shift-error": "head_dim", "frequency-ratios": "method"}[key]
+    column = {"shift-error": "head_dim", "frequency-ratios": "method", "coverage": "base"}[key]
     first = drawn_from[key][0][column]
     few = [record for record in drawn_from[key] if record[column] == first]
     assert b"<svg" in draw(key, few, LIGHT)

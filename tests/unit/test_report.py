@@ -357,6 +357,15 @@ def test_exhibits_stand_beside_the_first_claim_they_are_about() -> None:
     }
 
 
+def test_a_section_of_ones_own_comes_before_one_that_is_shared() -> None:
+    shown = data("x", "A01", "A02")
+    section = shown.caption.section
+    shared = claim("shared", "A01", section=f"Another; {section}")
+    own = claim("own", "A02", section=section)
+    assert view.place_exhibits([shown], [shared, own]) == {("table", "x"): "own"}
+    assert view.place_exhibits([shown], [shared]) == {("table", "x"): "shared"}
+
+
 @pytest.mark.parametrize(
     ("size", "expected"),
     [
@@ -421,7 +430,7 @@ def results(
         write(folder / "suites" / f"{suite}.csv", own, fields)
     ledger = [entry.record() for entry in decide_claims(claims, records)]
     write(folder / "ledger.csv", ledger, table_fields(schemas / "ledger.yaml"))
-    known = TableData(records, ledger, config)
+    known = TableData(records, ledger, config, claims)
     for kind, makers in (("table", TABLES), ("figure", FIGURES)):
         made, unmade = build_all(makers, known, kind)
         for key, found in made.items():

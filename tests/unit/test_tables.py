@@ -14,6 +14,8 @@ from posinfo.ledger import decide_claims
 from posinfo.schemas import table_fields
 from posinfo.tables import FIGURES, TABLES, Data, MissingRows, build
 from posinfo.tables.extension import METHODS
+from posinfo.tables.figures import ORDERS
+from posinfo.tables.judgement import BEARINGS, QUESTIONS, WAYS_ROUND
 from posinfo.tables.lessons import (
     COMPARISON,
     LEARNED_PROPERTIES,
@@ -28,6 +30,9 @@ FROM_CONFIG = {"symbols"}
 #: The table about the rows themselves counts those that do not hold, too.
 ABOUT_ROWS = {"evidence"}
 FROM_LEDGER = {"learned-properties", "rotary-properties", "comparison"}
+#: Of the ledger and of the claims as they are written.
+FROM_CLAIMS = {"judgement", "sources"}
+WITHOUT_ROWS = FROM_CONFIG | FROM_LEDGER | FROM_CLAIMS | ABOUT_ROWS
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +41,8 @@ def ledger(claims, records) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def data(records, ledger, config) -> Data:
-    return Data(records, ledger, config)
+def data(records, ledger, config, claims) -> Data:
+    return Data(records, ledger, config, claims)
 
 
 @pytest.fixture(scope="module")
@@ -74,14 +79,14 @@ def test_a_table_reads_back_from_its_csv_as_it_was_made(key, made, root, tmp_pat
         assert any(record[field["name"]] not in ("", None) for record in again), field["name"]
 
 
-@pytest.mark.parametrize("key", sorted(set(MAKERS) - FROM_CONFIG - FROM_LEDGER - ABOUT_ROWS))
+@pytest.mark.parametrize("key", sorted(set(MAKERS) - WITHOUT_ROWS))
 def test_without_rows_a_table_says_which_file_lacks_which_case(key, ledger, config):
     records, reason = build(MAKERS[key], Data([], ledger, config))
     assert records == []
     assert re.match(r"results/suites/\w+\.csv has no row of the case '.+'", reason)
 
 
-@pytest.mark.parametrize("key", sorted(FROM_LEDGER))
+@pytest.mark.parametrize("key", sorted(FROM_LEDGER | FROM_CLAIMS))
 def test_without_claims_a_table_of_properties_says_so_of_each(key, records, config):
     made, reason = build(MAKERS[key], Data(records, [], config))
     assert reason == ""
@@ -92,7 +97,7 @@ def test_without_claims_a_table_of_properties_says_so_of_each(key, records, conf
 
 
 @pytest.mark.parametrize("outcome", ["fails", "error"])
-@pytest.mark.parametrize("key", sorted(set(MAKERS) - FROM_CONFIG - FROM_LEDGER - ABOUT_ROWS))
+@pytest.mark.parametrize("key", sorted(set(MAKERS) - WITHOUT_ROWS))
 def test_no_number_is_published_whose_assertion_failed(key, outcome, records, ledger, config):
     broken = [dict(row, outcome=outcome) for row in records]
     made, reason = build(MAKERS[key], Data(broken, ledger, config))
@@ -265,3 +270,130 @@ def test_the_rows_are_counted_by_suite_and_kind_of_evidence(made, records, ledge
     failing = [dict(record, outcome="fails") for record in records]
     assert {row["holds"] for row in TABLES["evidence"](Data(failing, ledger, config))} == {0}
     assert build(TABLES["evidence"], Data([], ledger, config)) == ([], "no suite has a row")
+
+
+def test_every_question_has_a_line_for_each_claim_on_each_of_its_reasons(made, ledger):
+    for each in QUESTIONS:
+        for reason in each.reasons:
+            lines = [
+                record
+                for record in made["judgement"]
+                if (record["question"], record["reason"]) == (each.question, reason.detail)
+            ]
+            direct = [
+                entry["id"] for entry in ledger if set(reason.covers) & set(entry["covers"].split())
+            ]
+            assert direct
+            assert set(direct) <= {record["claim"] for record in lines}
+
+
+def test_a_judgement_is_open_and_what_it_rests_on_is_named(made, claims):
+    for claim in claims:
+        if claim.kind != "judgement" or not {"B52", "B53"} & set(claim.covers):
+            continue
+        own = next(record for record in made["judgement"] if record["claim"] == claim.id)
+        assert (own["bearing"], own["verdict"]) == ("open", "judgement")
+        reason = [record for record in made["judgement"] if record["reason"] == own["reason"]]
+        for side, weights in (("for", claim.weighs_for), ("against", claim.weighs_against)):
+            assert weights
+            for weight in weights:
+                line = next(record for record in reason if record["says"] == weight.reason)
+                assert line["claim"] == ", ".join(one.id for one in claims if one.id in weight.ids)
+                assert line["bearing"] in (side, "open")
+                waits = bool({"awaiting", "judgement"} & set(line["verdict"].split(", ")))
+                assert (line["bearing"] == "open") is waits
+
+
+def test_nothing_that_was_not_decided_speaks_for_or_against(records, ledger, config, claims):
+    waiting = [dict(entry, reproduced="awaiting") for entry in ledger]
+    made = TABLES["judgement"](Data(records, waiting, config, claims))
+    assert {record["bearing"] for record in made} == {"open"}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "bearing"),
+    [("verified", "for"), ("refuted", "against"), ("conditional", "under a condition")],
+)
+def test_a_verdict_gives_the_bearing_and_a_way_round_turns_it(
+    verdict, bearing, records, ledger, config
+):
+    assert {entry["id"] for entry in ledger} >= set(WAYS_ROUND)
+    assert BEARINGS[verdict] == bearing
+    decided = [dict(entry, reproduced=verdict) for entry in ledger]
+    made = TABLES["judgement"](Data(records, decided, config))
+    turned = {"for": "against", "against": "for"}.get(bearing, bearing)
+    for record in made:
+        assert record["bearing"] == (turned if record["claim"] in WAYS_ROUND else bearing)
+
+
+def test_the_exercises_have_the_values_that_the_lessons_ask_for(made, config):
+    answers = {(record["exercise"], record["part"]): record for record in made["exercises"]}
+    size, width = config["suites"]["shapes"]["exercise_max_position"], config["lesson_b"]["width"]
+    assert answers["1", "learned"]["value"] == size * width == 65536
+    assert answers["1", "learned"]["answer"] == "65,536"
+    assert answers["1", "RoPE"]["value"] == 0
+    assert "4096" in answers["2", "learned, a decoder"]["question"]
+    assert answers["2", "learned, a decoder"]["answer"].startswith("IndexError")
+    for call in ("torch.nn.Embedding", "torch.gather", "torch.take_along_dim", "tensor[int:int]"):
+        assert call in answers["2", "learned, by call"]["answer"]
+    assert answers["2", "RoPE, by formula"]["value"] > 0.1
+    assert answers["2", "RoPE, fixed layout, at once"]["answer"].startswith("RuntimeError")
+    assert answers["2", "RoPE, fixed layout, token by token"]["value"] == 0
+    thetas = [answers["3", f"θ of pair {pair}"] for pair in range(4)]
+    assert [record["answer"] for record in thetas] == ["1", "0.1", "0.01", "0.001"]
+    assert answers["3", "angle of pair 0 at 3"]["answer"] == "3 rad"
+    for part in ("Q", "K", "V, as attention returns it"):
+        assert answers["4", part]["answer"] == "[2, 5, 4, 8]"
+    assert answers["4", "V itself"]["value"] == 0
+
+
+def test_each_answer_stands_with_every_claim_that_decides_it(made, ledger):
+    asked = {"A35", "A36", "A37", "A38", *(f"B{number}" for number in range(65, 70))}
+    verdicts = {entry["id"]: entry["reproduced"] for entry in ledger}
+    deciding = {entry["id"] for entry in ledger if asked & set(entry["covers"].split())}
+    assert {record["claim"] for record in made["exercises"]} == deciding
+    for record in made["exercises"]:
+        assert record["verdict"] == verdicts[record["claim"]]
+
+
+def test_every_place_that_was_read_for_a_claim_is_listed(made, claims):
+    listed = [
+        (record["claim"], record["document"], record["place"], record["verdict"])
+        for record in made["sources"]
+    ]
+    assert listed == [
+        (claim.id, source.document, source.place, claim.verdict)
+        for claim in claims
+        if claim.kind == "source"
+        for source in claim.sources
+    ]
+
+
+def test_a_source_whose_claim_is_undecided_is_not_called_confirmed(records, ledger, config, claims):
+    doubtful = [dict(entry, reproduced="undecided") for entry in ledger]
+    made = TABLES["sources"](Data(records, doubtful, config, claims))
+    assert {record["verdict"] for record in made} == {"undecided"}
+
+
+def test_the_coverage_of_the_figures_setting_is_that_of_the_table(made, config):
+    base = config["suites"]["extension"]["figure"]["base"]
+    drawn = [record for record in made["coverage"] if record["base"] == base]
+    assert [{**record, "base": base} for record in made["never-trained"]] == drawn
+
+
+def test_outputs_move_exactly_where_something_tells_the_order(made):
+    assert [setting for setting, *_ in ORDERS] == list(
+        dict.fromkeys(record["setting"] for record in made["permutation-error"])
+    )
+    for record in made["permutation-error"]:
+        still = record["setting"] in ("no positions, no mask", "ALiBi, order reversed")
+        assert record["moved"] == ("no" if still else "yes")
+        assert (record["change"] <= record["bound"]) is still
+
+
+def test_every_row_on_orders_is_in_the_figure(made, records):
+    shown = [
+        row for row in records
+        if row["suite"] == "permutation" and row["case"] in {case for _, case, _ in ORDERS}
+    ]  # fmt: skip
+    assert len(made["permutation-error"]) == len(shown)

@@ -10,8 +10,10 @@ rule make_tables:
     input:
         suites=SUITE_RESULTS,
         ledger="results/ledger.csv",
+        claims=claim_files(),
         library=library("posinfo.tables"),
         suite_schemas=SUITE_SCHEMAS,
+        claims_schema=CLAIMS_SCHEMA,
         ledger_schema=LEDGER_SCHEMA,
         table_schemas=files_in("workflow/schemas/tables"),
         missing_schema=MISSING_SCHEMA,

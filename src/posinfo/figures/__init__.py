@@ -21,6 +21,8 @@ FIGURES: dict[str, Drawer] = {
     "frequency-ratios": plots.frequency_ratios,
     "angle-error-by-dtype": plots.angle_error_by_dtype,
     "cosine-decay": plots.cosine_decay,
+    "coverage": plots.coverage,
+    "permutation-error": plots.permutation_error,
 }
 
 

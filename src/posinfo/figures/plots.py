@@ -268,3 +268,100 @@ def cosine_decay(records: Records, style: Style) -> Figure:
     figure.text(0.55, 10 / height, "distance of query and key", ha="center", va="bottom")
     figure.text(2 / WIDTH, 0.5, "score over the squared norm", rotation=90, ha="left", va="center")
     return figure
+
+
+def coverage(records: Records, style: Style) -> Figure:
+    """A panel a base, a line a method: the share of its pairs at each factor, from nothing on."""
+    bases, methods = groups(records, "base"), list(groups(records, "name"))
+    factors = list(groups(records, "factor"))
+    high = max(record["share"] for record in records) * 1.12 or 0.1
+    left, gap, top, line, below = 142.0, 18.0, 52.0, 36.0, 54.0
+    height = top + len(methods) * line + below
+    width = (WIDTH - left - 8 - gap * (len(bases) - 1)) / len(bases)
+    figure = canvas(height)
+    for number, (base, of) in enumerate(bases.items()):
+        axes = figure.add_axes(
+            ((left + number * (width + gap)) / WIDTH, below / height, width / WIDTH,
+             len(methods) * line / height)
+        )  # fmt: skip
+        axes.set_xlim(0, high)
+        axes.set_ylim(len(methods) - 0.5, -0.5)
+        ticks = [step / 5 for step in range(6) if step / 5 <= high]
+        axes.set_xticks(ticks, labels=[f"{100 * tick:.0f}" for tick in ticks])
+        axes.set_yticks(range(len(methods)), labels=methods)
+        axes.tick_params(axis="y", length=0, pad=7, labelleft=number == 0)
+        axes.grid(True, axis="x", linewidth=0.8)
+        axes.set_axisbelow(True)
+        for record in of:
+            place = factors.index(record["factor"])
+            y = methods.index(record["name"]) + 0.26 * (place - (len(factors) - 1) / 2)
+            colour, marker = style.colours[place % 4], _MARKERS[place % 4]
+            axes.plot([0, record["share"]], [y, y], color=colour, linewidth=1.4)
+            axes.plot([record["share"]], [y], color=colour, marker=marker, markersize=5.5,
+                      clip_on=False)  # fmt: skip
+        axes.set_title(f"base {base:,.10g}", pad=6)
+    # A column a factor: its marker beside what it stands for.
+    key = figure.add_axes((0, 1 - 24 / height, 1, 24 / height))
+    key.set_axis_off()
+    key.set_xlim(0, WIDTH)
+    key.set_ylim(0, 24)
+    key.annotate("context longer by", (4, 12), va="center")
+    for place, factor in enumerate(factors):
+        colour, at = style.colours[place % 4], 160 + 62 * place
+        key.plot([at], [12], color=colour, marker=_MARKERS[place % 4])
+        key.annotate(f"{factor:g}×", (at + 10, 12), va="center", color=colour)
+    figure.text((left + WIDTH) / 2 / WIDTH, 10 / height, "pairs at angles never trained (%)",
+                ha="center", va="bottom")  # fmt: skip
+    return figure
+
+
+def permutation_error(records: Records, style: Style) -> Figure:
+    """A band a setting and a line a number of layers: changes as markers, bounds as strokes."""
+    settings, dtypes = groups(records, "setting"), list(groups(records, "dtype"))
+    layers = sorted(groups(records, "layers"))
+    shown = [value for r in records for value in (r["change"], r["bound"]) if value]
+    ticks = powers(min(shown), max(shown))
+    # A change of exactly 0 has no place on a logarithmic axis: it stands on its lower edge.
+    floor = ticks[0]
+    top, band, below = 58.0, 30.0 + 13.0 * len(layers), 54.0
+    height = top + len(settings) * band + below
+    figure = canvas(height)
+    axes = figure.add_axes((0.035, below / height, 0.93, len(settings) * band / height))
+    log_axes(axes, x=ticks[::4])
+    axes.set_xlim(floor, ticks[-1])
+    axes.set_ylim(len(settings) * band, 0)
+    # The first label stays inside the figure.
+    axes.xaxis.get_major_ticks()[0].label1.set_horizontalalignment("left")
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    for number, (setting, of) in enumerate(settings.items()):
+        if number:
+            axes.axhline(number * band, color=style.faint, linewidth=1.0)
+        axes.annotate(setting, (floor, number * band), xytext=(3, -4), va="top",
+                      textcoords="offset points")  # fmt: skip
+        for record in of:
+            y = number * band + 30 + 13 * layers.index(record["layers"])
+            place = dtypes.index(record["dtype"])
+            colour = style.colours[place % 4]
+            axes.plot([record["bound"]], [y], color=colour, marker="|", markersize=11,
+                      markeredgewidth=2)  # fmt: skip
+            # Hollow and large first, filled and small next: where two agree, both are seen.
+            axes.plot(
+                [max(record["change"], floor)], [y], color=colour, marker=_MARKERS[1 - place % 2],
+                markersize=9 - 3.5 * (place % 2), markeredgewidth=1.5, clip_on=False,
+                fillstyle="full" if place % 2 else "none",
+            )  # fmt: skip
+    key = figure.add_axes((0, 1 - 50 / height, 1, 50 / height))
+    key.set_axis_off()
+    key.set_xlim(0, WIDTH)
+    key.set_ylim(0, 50)
+    for place, dtype in enumerate(dtypes):
+        colour, at = style.colours[place % 4], 24 + 110 * place
+        key.plot([at], [38], color=colour, marker=_MARKERS[1 - place % 2], linestyle="none",
+                 markersize=9 - 3.5 * (place % 2), markeredgewidth=1.5,
+                 fillstyle="full" if place % 2 else "none")  # fmt: skip
+        key.annotate(dtype, (at + 10, 38), va="center", color=colour)
+    key.plot([24], [14], color=style.muted, marker="|", markersize=11, markeredgewidth=2)
+    key.annotate("bound: what lies right of it is not rounding", (34, 14), va="center")
+    figure.text(0.5, 10 / height, "change of an output", ha="center", va="bottom")
+    return figure

@@ -390,7 +390,8 @@ def place_exhibits(
     """The claim beside which each table or figure stands, None where no claim is about it.
 
     It stands once: beside the first claim that it bears on, one of its own lesson if there is
-    any, a decided one rather than one still awaiting, and best one of its own section.
+    any, a decided one rather than one still awaiting, and best one of its own section, before one
+    that has this section beside another.
     """
     placed = {}
     for data in exhibits:
@@ -401,6 +402,7 @@ def place_exhibits(
                 caption.lesson in words.LESSONS and claim.lesson != caption.lesson,
                 claim.kind == "awaiting",
                 caption.section not in claim.section,
+                not claim.section.startswith(caption.section),
             ),
         )
         placed[data.kind, data.key] = candidates[0].id if candidates else None

@@ -6,7 +6,15 @@ the CSV and of its schema under ``workflow/schemas/tables`` or ``workflow/schema
 
 from collections.abc import Callable, Mapping
 
-from posinfo.tables import evidence, extension, figures, lessons
+from posinfo.tables import (
+    evidence,
+    exercises,
+    extension,
+    figures,
+    judgement,
+    lessons,
+    sources,
+)
 from posinfo.tables.data import Data, MissingRows, Record
 
 __all__ = ["FIGURES", "TABLES", "Data", "MissingRows", "build", "build_all"]
@@ -28,6 +36,9 @@ TABLES: dict[str, Maker] = {
     "rescaling": extension.rescaling,
     "never-trained": extension.never_trained,
     "turns-of-models": extension.turns_of_models,
+    "judgement": judgement.judgement,
+    "exercises": exercises.exercises,
+    "sources": sources.sources,
     "evidence": evidence.evidence,
 }
 
@@ -39,6 +50,8 @@ FIGURES: dict[str, Maker] = {
     "frequency-ratios": figures.frequency_ratios,
     "angle-error-by-dtype": figures.angle_error_by_dtype,
     "cosine-decay": figures.cosine_decay,
+    "coverage": figures.coverage,
+    "permutation-error": figures.permutation_error,
 }
 
 

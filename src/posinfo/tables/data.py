@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from posinfo.claims import Claim
 from posinfo.ledger import row_name
 
 Row = Mapping[str, Any]
@@ -27,15 +28,22 @@ class Data:
         The rows of ``results/ledger.csv``, as it gives them.
     config
         The config of the run, without the paths of the claims.
+    claims
+        The claims as they are written: the ledger has neither their sources nor their weights.
     """
 
     def __init__(
-        self, rows: Sequence[Row], ledger: Sequence[Row], config: Mapping[str, Any]
+        self,
+        rows: Sequence[Row],
+        ledger: Sequence[Row],
+        config: Mapping[str, Any],
+        claims: Sequence[Claim] = (),
     ) -> None:
         self.config = config
         #: The rows of all suites, held or not.
         self.every_row = rows
         self._ledger = ledger
+        self._written = {claim.id: claim for claim in claims}
         self._cases: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
             self._cases.setdefault((row["suite"], row["case"]), []).append(row)
@@ -109,3 +117,11 @@ class Data:
                 if statement in claim["covers"].split() and claim not in found
             ]
         return found
+
+    def entries(self, *ids: str) -> list[Row]:
+        """The ledger's claims of these ids, or all of them, in the order of the ledger."""
+        return [claim for claim in self._ledger if not ids or claim["id"] in ids]
+
+    def written(self, claim: str) -> Claim | None:
+        """The claim of this id as it is written; None if the claims were not given."""
+        return self._written.get(claim)

@@ -188,3 +188,65 @@ def cosine_decay(data: Data) -> list[Record]:
                 }
             )
     return records
+
+
+def coverage(data: Data) -> list[Record]:
+    """The share of pairs that reach an angle never trained, by base, method and factor."""
+    settings = data.of_suite("extension")
+    records: list[Record] = []
+    for base in settings["bases"]:
+        for method, name in extension.METHODS.items():
+            for factor in settings["factors"]:
+                row = data.row(
+                    "extension", "angles never trained", begins="pairs that reach", method=method,
+                    **(settings["figure"] | {"base": base, "factor": factor}),
+                )  # fmt: skip
+                records.append(
+                    {
+                        "base": base,
+                        "method": method,
+                        "name": name,
+                        "factor": factor,
+                        "outside": int(row["measured"]),
+                        "pairs": row["head_dim"] // 2,
+                        "share": row["share"],
+                    }
+                )
+    return records
+
+
+#: What may tell the order of tokens: a name, and where its rows are.
+ORDERS = (
+    ("no positions, no mask", "every order", {"mask": "none", "encoding": "none"}),
+    ("causal mask alone", "every order", {"mask": "causal", "encoding": "none"}),
+    ("learned positions", "with each encoding", {"encoding": "learned"}),
+    ("sinusoidal positions", "with each encoding", {"encoding": "sinusoidal"}),
+    ("RoPE", "with each encoding", {"encoding": "rotary"}),
+    ("T5 bias", "with each encoding", {"encoding": "t5 bias"}),
+    ("ALiBi, but for the reversed order", "with each encoding",
+     {"encoding": "alibi", "relation": "exceeds"}),
+    ("ALiBi, order reversed", "with each encoding", {"encoding": "alibi", "relation": "within"}),
+)  # fmt: skip
+
+
+def permutation_error(data: Data) -> list[Record]:
+    """How far outputs move with the order of tokens, and what rounding alone can do."""
+    dtypes = data.of_suite("permutation")["dtypes"]
+    records: list[Record] = []
+    for setting, case, where in ORDERS:
+        rows = data.rows("permutation", case, **where)
+        for row in sorted(rows, key=lambda row: (row["layers"], dtypes.index(row["dtype"]))):
+            records.append(
+                {
+                    "setting": setting,
+                    "mask": row["mask"],
+                    "encoding": row["encoding"],
+                    "layers": row["layers"],
+                    "dtype": row["dtype"],
+                    "orders": row["orders"],
+                    "moved": "yes" if row["relation"] == "exceeds" else "no",
+                    "change": row["measured"],
+                    "bound": row["bound"],
+                }
+            )
+    return records

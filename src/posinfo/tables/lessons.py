@@ -183,15 +183,15 @@ def evaluated(shape: str, sizes: Mapping[str, int]) -> str:
 
 def learned_properties(data: Data) -> list[Record]:
     """Properties of learned positions, each with the claims that decide it."""
-    return [record for each in LEARNED_PROPERTIES for record in _decided(data, each)]
+    return [record for each in LEARNED_PROPERTIES for record in decided(data, each)]
 
 
 def rotary_properties(data: Data) -> list[Record]:
     """Properties of rotary positions, each with the claims that decide it."""
-    return [record for each in ROTARY_PROPERTIES for record in _decided(data, each)]
+    return [record for each in ROTARY_PROPERTIES for record in decided(data, each)]
 
 
-def _decided(data: Data, stated: Property) -> list[Record]:
+def decided(data: Data, stated: Property) -> list[Record]:
     """A property, once for each claim that decides it, or once with none: said, not left out."""
     undecided = {"id": "", "statement": "", "reproduced": "no claim"}
     return [
@@ -212,7 +212,7 @@ def comparison(data: Data) -> list[Record]:
         {"dimension": dimension, "method": record.pop("property"), **record}
         for dimension, *cells in COMPARISON
         for cell in cells
-        for record in _decided(data, cell)
+        for record in decided(data, cell)
     ]
 
 
