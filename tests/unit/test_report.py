@@ -22,7 +22,7 @@ from posinfo.claims import Claim, Selector, Weight
 from posinfo.errors import InputError
 from posinfo.ledger import decide_claims
 from posinfo.report import build, read_inputs, render, view, words
-from posinfo.report.grids import most_telling, row_group, table_grid
+from posinfo.report.grids import FOLDED_ROWS, most_telling, row_group, table_grid
 from posinfo.report.inputs import Data
 from posinfo.report.page import breakable, prose, style_hash
 from posinfo.schemas import table_fields
@@ -218,18 +218,19 @@ ROWS = st.lists(
         outcome=st.sampled_from(["holds", "fails"]),
         ratio=st.one_of(st.none(), st.floats(0, 2)),
     ),
-    max_size=12,
+    max_size=20,
 )
 
 
 @given(ROWS, st.integers(0, 5))
-def test_a_group_shows_or_folds_every_row(rows: list[dict[str, Any]], limit: int) -> None:
+def test_a_group_shows_folds_or_counts_every_row(rows: list[dict[str, Any]], limit: int) -> None:
     group = row_group("r", "Rows", rows, limit=limit)
     if not rows:
         assert group is None
         return
     rest = group.rest.rows if group.rest else ()
-    assert len(group.shown.rows) + len(rest) == group.count == len(rows)
+    assert len(group.shown.rows) + len(rest) + group.left_out == group.count == len(rows)
+    assert group.left_out == 0 or len(rest) == FOLDED_ROWS
     assert all(len(line) == len(group.shown.columns) for line in (*group.shown.rows, *rest))
     assert group.all_hold == all(one["outcome"] == "holds" for one in rows)
     # What does not hold is never said to hold, and is shown before anything else.

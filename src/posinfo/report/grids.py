@@ -100,7 +100,7 @@ _SHARED = ("suite", "case", "subject", "evidence", "basis")
 
 #: How many rows of one group are folded away; the others stand in the CSV, which is on the page's
 #: side, and are counted.
-FOLDED_ROWS = 24
+FOLDED_ROWS = 8
 
 
 def most_telling(rows: Sequence[Row], limit: int) -> list[int]:

@@ -50,7 +50,7 @@ _NOTABLE = ("refuted", "conditional", "undecided")
 _PX_PER_PT = 4 / 3
 
 #: How many numbers of a figure stand on the page; its CSV, which the page carries, has them all.
-FIGURE_RECORDS = 64
+FIGURE_RECORDS = 32
 
 
 def build(inputs: Inputs) -> Page:
