@@ -89,6 +89,7 @@ def entry(claim: Claim, reproduced: str, **values: Any) -> dict[str, Any]:
     return {
         "id": claim.id, "covers": " ".join(claim.covers), "kind": claim.kind,
         "recorded": claim.verdict, "reproduced": reproduced, "why": claim.why,
+        "condition": claim.condition,
         "headline": claim.headline, "tightest_ratio": 0.01, "problem": "",
     } | values  # fmt: skip
 
