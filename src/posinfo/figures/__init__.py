@@ -49,5 +49,5 @@ def _placeholder(key: str, style: Style) -> Figure:
     figure.text(0.5, 0.68, "Not drawn: its rows are missing", ha="center", fontsize=TITLE,
                 color=style.colours[1], weight="bold")  # fmt: skip
     figure.text(0.5, 0.4, f"results/figures/{key}.csv has no rows.", ha="center")
-    figure.text(0.5, 0.2, "Why: results/missing.csv", ha="center", color=style.muted)
+    figure.text(0.5, 0.2, "Why: results/missing/figures.csv", ha="center", color=style.muted)
     return figure

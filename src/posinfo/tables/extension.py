@@ -1,5 +1,7 @@
 """Tables of context extension: what each method does to the frequencies, and for which models."""
 
+from collections.abc import Mapping
+
 from posinfo.tables.data import Data, Record, Row
 
 #: The methods of ``posinfo.scaling.METHODS`` in the order of the report, with a short name each.
@@ -54,21 +56,22 @@ def never_trained(data: Data) -> list[Record]:
     records = []
     for method, name in METHODS.items():
         for factor in settings["factors"]:
-            row = data.row(
-                "extension", "angles never trained", begins="pairs that reach", method=method,
-                **(settings["figure"] | {"factor": factor}),
-            )  # fmt: skip
-            records.append(
-                {
-                    "method": method,
-                    "name": name,
-                    "factor": factor,
-                    "outside": int(row["measured"]),
-                    "pairs": row["head_dim"] // 2,
-                    "share": row["share"],
-                }
-            )
+            setting = settings["figure"] | {"factor": factor}
+            records.append({"method": method, "name": name, **outside(data, method, setting)})
     return records
+
+
+def outside(data: Data, method: str, setting: Mapping[str, float]) -> Record:
+    """How many pairs a method leaves at angles never trained, at one setting."""
+    row = data.row(
+        "extension", "angles never trained", begins="pairs that reach", method=method, **setting
+    )
+    return {
+        "factor": setting["factor"],
+        "outside": int(row["measured"]),
+        "pairs": row["head_dim"] // 2,
+        "share": row["share"],
+    }
 
 
 def turns_of_models(data: Data) -> list[Record]:

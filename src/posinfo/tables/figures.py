@@ -197,21 +197,9 @@ def coverage(data: Data) -> list[Record]:
     for base in settings["bases"]:
         for method, name in extension.METHODS.items():
             for factor in settings["factors"]:
-                row = data.row(
-                    "extension", "angles never trained", begins="pairs that reach", method=method,
-                    **(settings["figure"] | {"base": base, "factor": factor}),
-                )  # fmt: skip
-                records.append(
-                    {
-                        "base": base,
-                        "method": method,
-                        "name": name,
-                        "factor": factor,
-                        "outside": int(row["measured"]),
-                        "pairs": row["head_dim"] // 2,
-                        "share": row["share"],
-                    }
-                )
+                setting = settings["figure"] | {"base": base, "factor": factor}
+                counted = extension.outside(data, method, setting)
+                records.append({"base": base, "method": method, "name": name, **counted})
     return records
 
 
