@@ -1,0 +1,1 @@
+"""Faulty implementations: what a verification must reject, or it verifies nothing."""
