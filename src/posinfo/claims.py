@@ -1,6 +1,6 @@
 """Claims: what the lessons state, what would support it and what would break it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,9 @@ from posinfo.schemas import first_problem, load_yaml
 #: Verdicts that a computed claim can have, and readings that a source claim can have.
 VERDICTS = ("verified", "conditional", "refuted")
 READINGS = ("confirmed", "partly", "contradicted")
+
+#: The kind of an entry that is no claim but says which claims cannot all be true.
+INCONSISTENCY = "inconsistency"
 
 
 @dataclass(frozen=True)
@@ -88,14 +91,36 @@ class Claim:
         return sorted({selector.suite for selector in self.supports + self.breaks})
 
 
+@dataclass(frozen=True)
+class Inconsistency:
+    """Statements of the lessons that cannot all be true: a side that says so, one that denies it.
+
+    Each side holds ids of claims, and ``bears_on`` those of claims that tell which is right.
+    """
+
+    id: str
+    statement: str
+    says: tuple[str, ...]
+    denies: tuple[str, ...]
+    why: str
+    bears_on: tuple[str, ...] = ()
+
+
 def load_claims(paths: Iterable[str | Path], schema: Mapping[str, Any]) -> list[Claim]:
-    """Load the claims of several files, in the order of the files.
+    """Load the claims of several files; see :func:`load_entries`."""
+    return load_entries(paths, schema)[0]
+
+
+def load_entries(
+    paths: Iterable[str | Path], schema: Mapping[str, Any]
+) -> tuple[list[Claim], list[Inconsistency]]:
+    """Load the claims of several files, and the inconsistencies, in the order of the files.
 
     Raises
     ------
     InputError
-        If a file breaks the schema, two claims share an id, or a claim is linked to an id
-        that no claim has or covers. The line names the file and the claim.
+        If a file breaks the schema, two entries share an id, or one is linked to an id that no
+        claim has or covers. The line names the file and the claim.
     """
     entries_of: list[tuple[str, dict[str, Any]]] = []
     seen: dict[str, str] = {}
@@ -111,11 +136,51 @@ def load_claims(paths: Iterable[str | Path], schema: Mapping[str, Any]) -> list[
                 raise InputError(where, f"the id {name!r} is taken already, in {seen[name]}")
             seen[name] = path
             entries_of.append((path, entry))
-    covering: dict[str, list[str]] = {}
-    for _, entry in entries_of:
-        for statement in entry["covers"]:
-            covering.setdefault(statement, []).append(entry["id"])
-    return [_build(entry, path, seen, covering) for path, entry in entries_of]
+    claims = [(path, entry) for path, entry in entries_of if entry["kind"] != INCONSISTENCY]
+    links = _Links(claims)
+    return (
+        [_build(entry, path, links) for path, entry in claims],
+        [
+            _inconsistency(entry, path, links)
+            for path, entry in entries_of
+            if entry["kind"] == INCONSISTENCY
+        ],
+    )
+
+
+class _Links:
+    """What an id in an entry stands for."""
+
+    def __init__(self, claims: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        self.known = {entry["id"] for _, entry in claims}
+        self.covering: dict[str, list[str]] = {}
+        for _, entry in claims:
+            for statement in entry["covers"]:
+                self.covering.setdefault(statement, []).append(entry["id"])
+
+    def resolve(self, name: str, key: str, path: str, owner: str) -> tuple[str, ...]:
+        """A claim's id as it is, a statement's id (A01) as all claims that cover it."""
+        ids = [name] if name in self.known else self.covering.get(name, [])
+        others = tuple(other for other in ids if other != owner)
+        if not others:
+            raise InputError(
+                f"{path} claim {owner}", f"{key}: no other claim is or covers {name!r}"
+            )
+        return others
+
+    def all(self, entry: Mapping[str, Any], key: str, path: str) -> tuple[str, ...]:
+        """The ids that a list of an entry stands for, each once."""
+        found = [self.resolve(name, key, path, entry["id"]) for name in entry.get(key, ())]
+        return tuple(dict.fromkeys(other for ids in found for other in ids))
+
+
+def _inconsistency(entry: Mapping[str, Any], path: str, links: _Links) -> Inconsistency:
+    says, denies, bears_on = (links.all(entry, key, path) for key in ("says", "denies", "bears_on"))
+    both = sorted(set(says) & set(denies))
+    if both:
+        raise InputError(f"{path} claim {entry['id']}", f"denies: {both[0]!r} is on both sides")
+    text = {key: " ".join(entry[key].split()) for key in ("statement", "why")}
+    return Inconsistency(entry["id"], says=says, denies=denies, bears_on=bears_on, **text)
 
 
 def _check(entry: Any, schema: Mapping[str, Any], where: str) -> None:
@@ -146,33 +211,18 @@ def _check_computed(entry: Mapping[str, Any], where: str) -> None:
             raise InputError(where, f"{name}: only a claim with supports and breaks has it")
 
 
-def _build(
-    entry: Mapping[str, Any],
-    path: str,
-    known: Collection[str],
-    covering: Mapping[str, Sequence[str]],
-) -> Claim:
-    def resolve(name: str, key: str) -> tuple[str, ...]:
-        """A claim's id as it is, a statement's id (A01) as all claims that cover it."""
-        ids = [name] if name in known else covering.get(name, [])
-        others = tuple(other for other in ids if other != entry["id"])
-        if not others:
-            raise InputError(
-                f"{path} claim {entry['id']}", f"{key}: no other claim is or covers {name!r}"
-            )
-        return others
-
+def _build(entry: Mapping[str, Any], path: str, links: _Links) -> Claim:
     values = dict(entry)
     for name in ("supports", "breaks"):
         values[name] = tuple(_selector(selector) for selector in entry.get(name, []))
     values["sources"] = tuple(Source(**source) for source in entry.get("sources", []))
     for name in ("covers", "differs_in"):
         values[name] = tuple(entry.get(name, ()))
-    related = [other for name in entry.get("related", ()) for other in resolve(name, "related")]
-    values["related"] = tuple(dict.fromkeys(related))
+    values["related"] = links.all(entry, "related", path)
     for name in ("weighs_for", "weighs_against"):
         values[name] = tuple(
-            Weight(resolve(weight["id"], name), weight["reason"]) for weight in entry.get(name, ())
+            Weight(links.resolve(weight["id"], name, path, entry["id"]), weight["reason"])
+            for weight in entry.get(name, ())
         )
     for name in ("statement", "condition", "why", "headline", "awaits"):
         values[name] = " ".join(entry.get(name, "").split())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from posinfo.claims import Selector, load_claims
+from posinfo.claims import Selector, load_claims, load_entries
 from posinfo.errors import InputError
 
 COMMON = {"lesson": "A", "section": "s", "statement": "It is so."}
@@ -47,6 +47,14 @@ JUDGEMENT = COMMON | {
     "weighs_against": [{"id": "A02", "reason": "r"}],
 }
 AWAITING = COMMON | {"id": "four", "covers": ["B02"], "kind": "awaiting", "awaits": "a suite"}
+INCONSISTENCY = {
+    "id": "five",
+    "kind": "inconsistency",
+    "statement": "Both are said.",
+    "says": ["one"],
+    "denies": ["A02", "four"],
+    "why": "They differ.",
+}
 ALL = [COMPUTED, SOURCE, JUDGEMENT, AWAITING]
 
 
@@ -198,6 +206,28 @@ def test_a_link_to_a_statement_is_one_to_all_other_claims_that_cover_it(load):
     assert claims["five"].related == ("one", "two")
     assert claims["three"].weighs_for[0].ids == ("one",)
     assert claims["three"].weighs_against[0].ids == ("two", "five")
+
+
+def test_an_inconsistency_is_no_claim_and_links_both_sides(tmp_path, claims_schema):
+    path = tmp_path / "lesson.yaml"
+    path.write_text(yaml.safe_dump([INCONSISTENCY, *ALL]), encoding="utf-8")
+    claims, [one] = load_entries([path], claims_schema)
+    assert [claim.id for claim in claims] == ["one", "two", "three", "four"]
+    assert (one.says, one.denies, one.bears_on) == (("one",), ("two", "four"), ())
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"says": ["nine"]}, "says: no other claim is or covers 'nine'"),
+        ({"denies": ["A01"]}, "denies: 'one' is on both sides"),
+        ({"denies": []}, "denies: "),
+        ({"covers": ["A01"]}, "unknown key 'covers'"),
+    ],
+)
+def test_an_inconsistency_that_cannot_be_one_is_refused(refusal, change, problem):
+    line = refusal([*ALL, INCONSISTENCY | change])
+    assert line.startswith(f"lesson-0.yaml claim five: {problem}")
 
 
 def test_texts_are_put_on_one_line(load):

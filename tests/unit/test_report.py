@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posinfo.captions import Caption
-from posinfo.claims import Claim, Selector, Weight
+from posinfo.claims import Claim, Selector, Weight, load_entries
 from posinfo.errors import InputError
 from posinfo.ledger import decide_claims
 from posinfo.report import build, read_inputs, render, view, words
@@ -484,6 +484,28 @@ def test_page_says_that_all_holds(page: str, claims: Sequence[Claim]) -> None:
         assert page.count(f'id="claim-{one.id}"') == 1
         for name in one.covers:
             assert name in page
+
+
+def test_statements_that_contradict_each_other_are_shown_as_one(
+    page: str, root: Path, config: dict[str, Any], claims_schema: dict[str, Any]
+) -> None:
+    paths = [root / path for path in config["claims"]]
+    claims, [one] = load_entries(paths, claims_schema)
+    covered = {claim.id: set(claim.covers) for claim in claims}
+    assert set().union(*(covered[name] for name in one.says)) == {
+        "B05",
+        "B37",
+        "B49",
+        "B51",
+        "B57",
+        "B60",
+    }
+    assert set().union(*(covered[name] for name in one.denies)) == {"A42", "B64"}
+    block = page.partition(f'id="inconsistency-{one.id}"')[2].partition("</section>")[0]
+    for name in one.says + one.denies:
+        assert f'href="#claim-{name}"' in block
+        article = page.partition(f'id="claim-{name}"')[2].partition("</article>")[0]
+        assert f'href="#inconsistency-{one.id}"' in article
 
 
 def test_each_table_and_figure_stands_once(page: str) -> None:

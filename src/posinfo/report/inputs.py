@@ -12,7 +12,7 @@ from typing import Any
 from posinfo import digests
 from posinfo.captions import Caption, load
 from posinfo.catalogue import listing
-from posinfo.claims import Claim, load_claims
+from posinfo.claims import Claim, Inconsistency, load_entries
 from posinfo.errors import InputError
 from posinfo.gate import missing_lines
 from posinfo.schemas import fields_by_name, load_yaml, table_fields
@@ -61,6 +61,7 @@ class Inputs:
     suites: Sequence[Suite]
     rows: Sequence[Record]
     claims: Sequence[Claim]
+    inconsistencies: Sequence[Inconsistency]
     ledger: Sequence[Record]
     ledger_path: str
     ledger_digest: str
@@ -125,6 +126,7 @@ def read_inputs(
     paths = {("table", Path(path).stem): path for path in tables}
     paths |= {("figure", Path(path).stem): path for path in figures}
     columns = {"table": fields_by_name(table_schemas), "figure": fields_by_name(figure_schemas)}
+    loaded, inconsistencies = load_entries(claims, load_yaml(claims_schema))
     exhibits = []
     for key, caption in captioned.items():
         reason = reasons.get((caption.kind, key), "")
@@ -137,7 +139,8 @@ def read_inputs(
     return Inputs(
         suites=[_suite(path, fields[Path(path).stem]) for path in suites],
         rows=rows,
-        claims=load_claims(claims, load_yaml(claims_schema)),
+        claims=loaded,
+        inconsistencies=inconsistencies,
         ledger=entries,
         ledger_path=ledger,
         ledger_digest=_digest(ledger),

@@ -56,6 +56,27 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Side:
+    """A statement of one side of an inconsistency, in the words of its claim."""
+
+    covers: tuple[str, ...]
+    statement: str
+    claim: ClaimLink
+
+
+@dataclass(frozen=True)
+class InconsistencyView:
+    """Statements of the lessons that cannot all be true, shown as one."""
+
+    anchor: str
+    statement: str
+    says: tuple[Side, ...]
+    denies: tuple[Side, ...]
+    why: str
+    bears_on: tuple[ClaimLink, ...]
+
+
+@dataclass(frozen=True)
 class Column:
     """The head of a column: ``unit`` and ``description`` may be empty."""
 
@@ -148,7 +169,10 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class ClaimView:
-    """A claim with everything that stands in its article."""
+    """A claim with everything that stands in its article.
+
+    ``part_of`` holds address and statement of each inconsistency that the claim is a side of.
+    """
 
     anchor: str
     id: str
@@ -168,6 +192,7 @@ class ClaimView:
     weighs_for: tuple[ClaimLink, ...]
     weighs_against: tuple[ClaimLink, ...]
     related: tuple[ClaimLink, ...]
+    part_of: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
     reruns: tuple[str, ...]
     files: tuple[str, ...]
@@ -261,6 +286,7 @@ class Page:
     awaiting: tuple[ClaimLink, ...]
     awaiting_statements: tuple[str, ...]
     findings: tuple[Finding, ...]
+    inconsistencies: tuple[InconsistencyView, ...]
     lessons: tuple[LessonView, ...]
     exhibits: tuple[ExhibitLink, ...]
     evidence: tuple[str, ...]

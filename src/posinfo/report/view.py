@@ -10,7 +10,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 from posinfo import __version__
-from posinfo.claims import Claim, Selector, Weight
+from posinfo.claims import Claim, Inconsistency, Selector, Weight
 from posinfo.errors import InputError
 from posinfo.gate import problems
 from posinfo.ledger import select
@@ -25,6 +25,7 @@ from posinfo.report.model import (
     Exhibit,
     ExhibitLink,
     Finding,
+    InconsistencyView,
     LessonView,
     Margins,
     Mark,
@@ -33,6 +34,7 @@ from posinfo.report.model import (
     Picture,
     Read,
     Section,
+    Side,
     SuiteView,
     Term,
 )
@@ -81,6 +83,7 @@ def build(inputs: Inputs) -> Page:
                 for name, owner in placed.items()
                 if owner != claim.id and _bears_on(covers[name], claim)
             ],
+            inconsistencies=inputs.inconsistencies,
             ledger_digest=inputs.ledger_digest,
         )
         for claim in claims
@@ -109,6 +112,9 @@ def build(inputs: Inputs) -> Page:
             Finding(entries[claim.id]["headline"], links[claim.id])
             for claim in claims
             if claim.id in entries and entries[claim.id]["headline"]
+        ),
+        inconsistencies=tuple(
+            inconsistency_view(one, claims, links) for one in inputs.inconsistencies
         ),
         lessons=tuple(
             lesson_view(
@@ -197,6 +203,7 @@ def claim_view(
     fields: Mapping[str, Fields],
     exhibits: Sequence[Exhibit] = (),
     see: Sequence[Exhibit] = (),
+    inconsistencies: Sequence[Inconsistency] = (),
     ledger_digest: str = "",
 ) -> ClaimView:
     """A claim's article.
@@ -213,6 +220,8 @@ def claim_view(
         The columns of every suite.
     exhibits, see
         Tables and figures that stand in this article, and those elsewhere that bear on it.
+    inconsistencies
+        All of them; those that the claim is a side of are named in its article.
     ledger_digest
         The sha256 of the ledger, for the citation.
     """
@@ -261,6 +270,11 @@ def claim_view(
         weighs_for=weights(claim.weighs_for, links),
         weighs_against=weights(claim.weighs_against, links),
         related=tuple(links[other] for other in claim.related),
+        part_of=tuple(
+            (f"#{inconsistency_anchor(one)}", one.statement)
+            for one in inconsistencies
+            if claim.id in one.says + one.denies
+        ),
         commands=case_commands(rows),
         reruns=tuple(rerun(suite) for suite in claim.suites),
         files=tuple(f"results/suites/{suite}.csv" for suite in claim.suites),
@@ -269,6 +283,33 @@ def claim_view(
         see=tuple(exhibit_link(shown) for shown in see),
         citation=claim_citation(claim, mark, ledger_digest),
     )  # fmt: skip
+
+
+def inconsistency_anchor(one: Inconsistency) -> str:
+    """Where an inconsistency stands on the page."""
+    return f"inconsistency-{one.id}"
+
+
+def inconsistency_view(
+    one: Inconsistency, claims: Sequence[Claim], links: Mapping[str, ClaimLink]
+) -> InconsistencyView:
+    """An inconsistency with the statements of both sides, in the order of the lessons."""
+
+    def side(ids: Sequence[str]) -> tuple[Side, ...]:
+        return tuple(
+            Side(claim.covers, claim.statement, links[claim.id])
+            for claim in claims
+            if claim.id in ids
+        )
+
+    return InconsistencyView(
+        anchor=inconsistency_anchor(one),
+        statement=one.statement,
+        says=side(one.says),
+        denies=side(one.denies),
+        why=one.why,
+        bears_on=tuple(links[other] for other in one.bears_on),
+    )
 
 
 def weights(given: Sequence[Weight], links: Mapping[str, ClaimLink]) -> tuple[ClaimLink, ...]:
