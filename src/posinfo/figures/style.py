@@ -2,7 +2,6 @@
 
 import io
 import math
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
+
+from posinfo.figures.compact import compact
 
 #: Width of every figure in points; a phone shows it at half its size, where TEXT is still read.
 WIDTH = 460.0
@@ -61,8 +62,7 @@ THEMES = (LIGHT, DARK)
 def drawing(style: Style) -> Iterator[None]:
     """Set what matplotlib takes from its global settings, and put it back afterwards.
 
-    Text becomes paths, so that a figure looks the same wherever it is opened; names in the SVG
-    come from a fixed salt, so that its bytes are the same at every run.
+    Names in the SVG come from a fixed salt, so that its bytes are the same at every run.
     """
     settings = {
         "svg.hashsalt": "posinfo",
@@ -109,34 +109,11 @@ def canvas(height: float) -> Figure:
 
 
 def svg(figure: Figure) -> bytes:
-    """The figure as SVG on a transparent background, without a date and without indentation."""
+    """The figure as a small SVG on a transparent background, without a date."""
     buffer = io.BytesIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
-    return _smaller(buffer.getvalue().decode()).encode()
-
-
-#: Where the font is not installed another without serifs, about as wide, takes its place.
-_FAMILIES = "DejaVu Sans, Verdana, sans-serif"
-
-
-def _smaller(drawn: str) -> str:
-    """Leave out what the picture does not need: the page carries every figure twice."""
-    drawn = re.sub(r">\s+<", "><", drawn)
-    drawn = re.sub(r' transform="rotate\(-0 [^"]*\)"', "", drawn)
-    # Nothing refers to these names; clips and markers have others.
-    drawn = re.sub(r' id="\w+_\d+"', "", drawn)
-    # Said once for all texts, which inherit it.
-    drawn = drawn.replace("font-family: 'DejaVu Sans'; ", "")
-    drawn = drawn.replace("<svg ", f'<svg font-family="{_FAMILIES}" ', 1)
-    # A hundredth of a pixel cannot be seen.
-    return re.sub(r'(?<= [dxy]=")[^"]*', lambda places: _rounded(places[0]), drawn)
-
-
-def _rounded(places: str) -> str:
-    """The numbers of a path, or one coordinate, to two places behind the point."""
-    rounded = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.2f}", places)
-    return " ".join(re.sub(r"(\.\d*?)0+(?=\s|$)", r"\1", rounded).replace(". ", " ").split())
+    return compact(buffer.getvalue())
 
 
 def log_axes(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
