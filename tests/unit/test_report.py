@@ -11,10 +11,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import jinja2
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posinfo.captions import Caption
@@ -24,6 +25,7 @@ from posinfo.ledger import decide_claims
 from posinfo.report import build, read_inputs, render, view, words
 from posinfo.report.grids import FOLDED_ROWS, most_telling, row_group, table_grid
 from posinfo.report.inputs import Data
+from posinfo.report.model import ALIGNED, Column, Grid
 from posinfo.report.page import breakable, prose, style_hash
 from posinfo.schemas import table_fields
 from posinfo.tables import FIGURES, TABLES, build_all
@@ -71,6 +73,12 @@ def data(key: str, *covers: str, **values: Any) -> Data:
     return Data(**usual | values)
 
 
+def content_of(address: str) -> bytes:
+    """What a ``data:`` address holds."""
+    kind, _, content = address.partition(",")
+    return base64.b64decode(content) if kind.endswith(";base64") else unquote_to_bytes(content)
+
+
 # ---------------------------------------------------------------- verdicts and order
 
 
@@ -95,8 +103,10 @@ def test_a_reading_is_marked_as_read(verdict: str) -> None:
 
 
 def test_every_mark_has_its_own_shape_and_word() -> None:
-    shapes = (Path(TEMPLATES) / "shapes.svg.j2").read_text(encoding="utf-8")
-    found = re.findall(r'id="shape-(\w+)"[^>]*>(.*?)</symbol>', shapes)
+    style = (Path(TEMPLATES) / "report.css").read_text(encoding="utf-8")
+    found = re.findall(
+        r"^\.(\w+) \{\n  --colour: var\(--\1\);\n  --shape: url\((.*)\);", style, re.MULTILINE
+    )
     drawn = dict(found)
     assert len(drawn) == len(found)
     assert set(drawn) == set(words.MARKS)
@@ -263,6 +273,40 @@ def test_the_subject_heads_a_row_where_it_alone_differs() -> None:
     assert ("Quantity", "difference") in [(fact.label, fact.cell.text) for fact in group.facts]
 
 
+def test_neighbours_that_say_the_same_share_a_cell() -> None:
+    bases = ["rounding", "rounding", "a paper", "rounding"]
+    rows = [row(quantity=str(n), basis=basis) for n, basis in enumerate(bases)]
+    group = row_group("r", "Rows", rows)
+    cells = [line[-1] for line in group.shown.rows]
+    assert [cell.text for cell in cells] == bases
+    assert [cell.span for cell in cells] == [2, 0, 1, 1]
+    # Numbers are aligned by their place: what stands before them is never joined.
+    assert all(cell.span == 1 for line in group.shown.rows for cell in line[:-1])
+
+
+@given(ROWS)
+def test_joined_cells_cover_each_row_once(rows: list[dict[str, Any]]) -> None:
+    group = row_group("r", "Rows", rows, separating={"case": "Case"})
+    for grid in (group.shown, group.rest) if group else ():
+        for column in zip(*(grid.rows if grid else ()), strict=True):
+            spans = [cell.span for cell in column]
+            assert sum(spans) == len(spans)
+            for place, span in enumerate(spans):
+                assert spans[place + 1 : place + span] == [0] * (span - 1)
+                assert len({cell.text for cell in column[place : place + span]}) <= 1
+        numeric = [place for place, one in enumerate(grid.columns if grid else ()) if one.numeric]
+        for line in grid.rows if grid else ():
+            assert all(cell.span == 1 for cell in line[: max(numeric, default=0) + 1])
+
+
+def test_the_style_knows_every_column_of_numbers() -> None:
+    style = (Path(TEMPLATES) / "report.css").read_text(encoding="utf-8")
+    found = re.findall(r"^  \.n(\d+) :nth-child\((\d+)\):is\(td, thead th\)", style, re.MULTILINE)
+    assert found == [(str(place), str(place)) for place in ALIGNED]
+    columns = tuple(Column("", numeric=place != 2) for place in range(30))
+    assert Grid(columns, ()).aligned == (2, *ALIGNED[2:])
+
+
 @pytest.mark.parametrize(("relation", "sign"), [("within", "≤"), ("exceeds", "≥")])
 def test_a_bound_shows_its_direction(relation: str, sign: str) -> None:
     group = row_group("r", "Rows", [row(relation=relation)])
@@ -312,12 +356,23 @@ def test_a_table_shows_units_and_rounds() -> None:
 def test_an_exhibit_can_be_checked() -> None:
     content = b"n\n1\n"
     shown = view.exhibit(data("angles", "A01", content=content), [], {})
-    assert base64.b64decode(shown.download.partition("base64,")[2]) == content
-    assert shown.download.startswith("data:text/csv;charset=utf-8;base64,")
+    assert shown.download.startswith("data:text/csv;charset=utf-8,")
+    assert content_of(shown.download) == content
     assert shown.digest == hashlib.sha256(content).hexdigest()
     assert (shown.anchor, shown.filename) == ("table-angles", "angles.csv")
     for part in ("table angles", shown.digest[:12], "#table-angles", shown.path):
         assert part in shown.citation
+
+
+@given(st.one_of(st.binary(), st.text().map(str.encode)))
+@example('a,b\n"it\'s 5 %",<#&> − × é\u00a0[1]{2}^|`\\\t\r\n'.encode())
+@example(b"%41'")
+def test_an_address_holds_its_content_and_ends_no_attribute(content: bytes) -> None:
+    address = view.data_uri("text/csv", content)
+    assert content_of(address) == content
+    # Nothing that the template would have to escape, that ends an address, or that splits srcset.
+    assert not re.search(r"[\x00-\x20\x7f\"'<>&#\\^`{|}\[\]]", address)
+    assert len(address.encode()) <= len("data:text/csv;base64,") + len(base64.b64encode(content))
 
 
 def test_an_exhibit_that_was_not_made_says_why() -> None:

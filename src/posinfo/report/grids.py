@@ -1,6 +1,7 @@
 """Rows and tables as grids of text: what to show, what to say once, what to fold away."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from posinfo.numbers_text import significant
@@ -10,6 +11,7 @@ from posinfo.rows import EVIDENCE
 from posinfo.tidy import Fields
 
 Row = Mapping[str, Any]
+Line = tuple[Cell, ...]
 
 #: Digits of a measured value, and of errors, bounds and ratios; the CSV has them all.
 DIGITS = 4
@@ -170,6 +172,9 @@ def row_group(
     columns = tuple(
         Column(titles[name][0], numeric=titles[name][1] and _numeric(cells[name])) for name in names
     )
+    # Joined cells shift those after them, and numbers are aligned by their place.
+    numeric = [place for place, column in enumerate(columns) if column.numeric]
+    texts = [names.index(n) for n in _SHARED if n in names[max(numeric, default=0) + 1 :]]
     lines = [tuple(cells[name][place] for name in names) for place in range(len(rows))]
     if limit is None or len(rows) <= limit + 1:
         limit = len(rows)
@@ -183,10 +188,25 @@ def row_group(
         count=len(rows),
         all_hold=all_hold,
         facts=facts,
-        shown=Grid(columns, tuple(lines[place] for place in places)),
-        rest=Grid(columns, tuple(rest)) if rest else None,
+        shown=Grid(columns, joined([lines[place] for place in places], texts)),
+        rest=Grid(columns, joined(rest, texts)) if rest else None,
         left_out=left_out,
     )
+
+
+def joined(lines: Sequence[Line], texts: Collection[int]) -> tuple[Line, ...]:
+    """Rows whose cells in the columns ``texts`` stand once for neighbours that say the same."""
+    grid = [list(line) for line in lines]
+    for column in texts:
+        first = 0
+        for place in range(1, len(grid) + 1):
+            if place < len(grid) and grid[place][column] == grid[first][column]:
+                continue
+            for other in range(first, place):
+                span = place - first if other == first else 0
+                grid[other][column] = replace(grid[other][column], span=span)
+            first = place
+    return tuple(tuple(line) for line in grid)
 
 
 def _same(cells: Sequence[Cell]) -> bool:

@@ -88,10 +88,18 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: ``kind`` is text, number, code, or the name of a mark."""
+    """One cell: ``kind`` is text, number, code, or the name of a mark.
+
+    ``span`` counts the rows that it stands for; 0 if the cell above says the same for it.
+    """
 
     text: str
     kind: str = "text"
+    span: int = 1
+
+
+#: Places of columns for which the style has a class; the first column's cells name their rows.
+ALIGNED = range(2, 17)
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,15 @@ class Grid:
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
+
+    @property
+    def aligned(self) -> tuple[int, ...]:
+        """Columns of numbers that the style knows as such by their place, counted from 1."""
+        return tuple(
+            place
+            for place, column in enumerate(self.columns, start=1)
+            if column.numeric and place in ALIGNED
+        )
 
 
 @dataclass(frozen=True)
@@ -175,6 +192,7 @@ class ClaimView:
     """
 
     anchor: str
+    number: int
     id: str
     covers: tuple[str, ...]
     statement: str
@@ -194,9 +212,7 @@ class ClaimView:
     related: tuple[ClaimLink, ...]
     part_of: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
-    reruns: tuple[str, ...]
-    files: tuple[str, ...]
-    code: tuple[str, ...]
+    suites: tuple[str, ...]
     exhibits: tuple[Exhibit, ...]
     see: tuple[ExhibitLink, ...]
     citation: str

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 from posinfo import __version__
@@ -51,6 +52,8 @@ _NOTABLE = ("refuted", "conditional", "undecided")
 
 _PX_PER_PT = 4 / 3
 
+_NOT_IN_URL = re.compile(r"[^\w!$()*+,\-./:;=?@~\u00a0-\U0010fffd]")
+
 #: How many numbers of a figure stand on the page; its CSV, which the page carries, has them all.
 FIGURE_RECORDS = 32
 
@@ -73,6 +76,7 @@ def build(inputs: Inputs) -> Page:
             *selected[claim.id],
             links=links,
             fields=fields,
+            number=number,
             exhibits=[
                 _beside(by_key[name], links[claim.id])
                 for name, owner in placed.items()
@@ -86,7 +90,7 @@ def build(inputs: Inputs) -> Page:
             inconsistencies=inputs.inconsistencies,
             ledger_digest=inputs.ledger_digest,
         )
-        for claim in claims
+        for number, claim in enumerate(claims, start=1)
     }
     lessons = sorted({claim.lesson for claim in claims} | set(words.LESSONS))
     awaiting = [claim for claim in claims if claim.kind == "awaiting"]
@@ -201,6 +205,7 @@ def claim_view(
     *,
     links: Mapping[str, ClaimLink],
     fields: Mapping[str, Fields],
+    number: int = 1,
     exhibits: Sequence[Exhibit] = (),
     see: Sequence[Exhibit] = (),
     inconsistencies: Sequence[Inconsistency] = (),
@@ -218,6 +223,8 @@ def claim_view(
         The link to every claim.
     fields
         The columns of every suite.
+    number
+        Which of the page's claims it is, counted from 1.
     exhibits, see
         Tables and figures that stand in this article, and those elsewhere that bear on it.
     inconsistencies
@@ -239,6 +246,7 @@ def claim_view(
     tightest = entry["tightest_ratio"] if entry else None
     return ClaimView(
         anchor=f"claim-{claim.id}",
+        number=number,
         id=claim.id,
         covers=claim.covers,
         statement=claim.statement,
@@ -276,9 +284,7 @@ def claim_view(
             if claim.id in one.says + one.denies
         ),
         commands=case_commands(rows),
-        reruns=tuple(rerun(suite) for suite in claim.suites),
-        files=tuple(f"results/suites/{suite}.csv" for suite in claim.suites),
-        code=tuple(code_path(suite) for suite in claim.suites),
+        suites=tuple(claim.suites),
         exhibits=tuple(exhibits),
         see=tuple(exhibit_link(shown) for shown in see),
         citation=claim_citation(claim, mark, ledger_digest),
@@ -393,8 +399,18 @@ def _beside(shown: Exhibit, owner: ClaimLink) -> Exhibit:
 
 
 def data_uri(media_type: str, content: bytes) -> str:
-    """A ``data:`` address that holds the content itself."""
-    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+    """A ``data:`` address that holds the content itself, written in the shorter of two ways.
+
+    Text of which few characters must be escaped is shorter as it is than in base64. Those that
+    need no escape are the code points of the URL standard, less what an attribute would escape.
+    """
+    encoded = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return encoded
+    plain = f"data:{media_type},{_NOT_IN_URL.sub(lambda found: quote(found[0]), text)}"
+    return min(plain, encoded, key=lambda address: len(address.encode()))
 
 
 def picture(svg: Mapping[str, bytes]) -> Picture | None:
