@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from posinfo.captions import Caption
-from posinfo.claims import Claim, Selector, Source, Weight
+from posinfo.claims import Claim, Inconsistency, Selector, Source, Weight
 from posinfo.report import build, render
 from posinfo.report.inputs import Data, Inputs, Suite
 from posinfo.tidy import csv_text
@@ -159,6 +159,9 @@ def hostile_inputs(folder: Path) -> Inputs:
         suites=[Suite("norms", HOSTILE, {HOSTILE: HOSTILE}, fields, "norms.csv", "0" * 64)],
         rows=rows,
         claims=claims,
+        inconsistencies=[
+            Inconsistency("both", f"both {HOSTILE}", ("kept",), ("lost",), HOSTILE, ("read",))
+        ],
         ledger=ledger,
         ledger_path="results/ledger.csv",
         ledger_digest="0" * 64,
