@@ -5,7 +5,8 @@ output, wherever it sits.
 """
 
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -35,8 +36,10 @@ from posinfo.suites.common import DTYPES
 SUITE = Suite(
     "permutation",
     "Tokens in another order: without positions, behind a mask, and with each encoding",
-    columns=("dtype", "layers", "mask", "encoding", "orders", "compared", "sentences", "length"),
-)
+    columns=(
+        "dtype", "layers", "mask", "encoding", "orders", "pairs", "compared", "sentences", "length",
+    ),
+)  # fmt: skip
 
 _BASIS = "running error analysis: every rounding of both runs at its largest and worst sign"
 _MARGIN = "margin: ten times what rounding can do without mask and encoding"
@@ -52,11 +55,15 @@ def _changes(model: Stack, x: Tensor, orders: Tensor, dtype: str) -> Tensor:
 
     Seat i of an order holds the token ``order[i]``; its output is taken back to the token.
     """
-    positions = torch.arange(x.shape[0])
-    plain = model.measure(x, positions, DTYPES[dtype])
-    seated = model.measure(x[orders], positions, DTYPES[dtype])
+    plain = model.measure(x, torch.arange(x.shape[0]), DTYPES[dtype])
+    return (_outputs(model, x, orders, dtype) - plain).abs()
+
+
+def _outputs(model: Stack, x: Tensor, orders: Tensor, dtype: str) -> Tensor:
+    """Each token's output under each order, [orders, T, d], at the token's own place of ``x``."""
+    seated = model.measure(x[orders], torch.arange(x.shape[0]), DTYPES[dtype])
     back = orders.argsort(dim=1).unsqueeze(-1).expand_as(seated)
-    return (seated.gather(1, back) - plain).abs()
+    return seated.gather(1, back)
 
 
 def _length(parameters: Mapping[str, Any]) -> tuple[int, Tensor, Tensor]:
@@ -73,6 +80,14 @@ def _plain_bound(parameters: Mapping[str, Any], count: int, dtype: str, x: Tenso
 
 def _equivariance(count: int, dtype: str) -> str:
     return f"largest change of an output over all orders, layers {count}, {dtype}"
+
+
+def _last(dtype: str) -> str:
+    return f"largest change of the last output over orders of the prefix, layers 1, {dtype}"
+
+
+def _reversal(count: int, dtype: str) -> str:
+    return f"largest change under reversal, alibi, layers {count}, {dtype}"
 
 
 @SUITE.case("proof")
@@ -129,7 +144,7 @@ def prefix(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     last = torch.full((len(before), 1), length - 1)
     orders = torch.cat([before, last], dim=1)
     for dtype in parameters["dtypes"]:
-        name = f"largest change of the last output over orders of the prefix, layers 1, {dtype}"
+        name = _last(dtype)
         margin = 0.0
         for count in sorted({1, *parameters["layers"]}):
             model = stack(parameters, count, causal=True)
@@ -175,8 +190,8 @@ def encodings(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 # Mirrored, an output has the roundings of the seat that it came from.
                 found, allowed = most_used(changes[reverse], own)
                 rows.within(
-                    f"largest change under reversal, {name}, layers {count}, {dtype}", found, 0.0,
-                    bound=allowed, basis=_BASIS, orders=1, **common,
+                    _reversal(count, dtype), found, 0.0, bound=allowed, basis=_BASIS, orders=1,
+                    **common,
                 )  # fmt: skip
                 others = changes[1:reverse]
                 among = "the other orders, the reversed one left out"
@@ -187,6 +202,119 @@ def encodings(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                              "posinfo.encodings.layers.run"),
                 basis=_MARGIN, orders=len(others), **common,
             )  # fmt: skip
+
+
+@SUITE.case("every two orders")
+def every_two(rows: Recorder, parameters: Mapping[str, Any]) -> None:
+    """Any two different orders held against one another, not only against the given one."""
+    length, x, orders = _length(parameters)
+    last = torch.full((math.factorial(length - 1), 1), length - 1)
+    prefixes = torch.cat([_orders(length - 1), last], dim=1)
+    for count, dtype in itertools.product(parameters["layers"], parameters["dtypes"]):
+        stated = 2 * _plain_bound(parameters, count, dtype, x).max().item()
+        equivariant = ("every order", _equivariance(count, dtype), "posinfo.encodings.layers.run")
+        masked = stack(parameters, count, causal=True)
+        told = f"causal mask, layers {count}, {dtype}"
+        _two(rows, f"any two orders, {told}", masked, x, orders, dtype, stated, equivariant)
+        if count > 1:
+            one = stack(parameters, 1, causal=True)
+            seen = 2 * one.bounds(x, torch.arange(length), dtype, outputs_of)[-1].max().item()
+            _two(
+                rows, f"any two orders of the prefix, last output, {told}", masked, x, prefixes,
+                dtype, seen, ("order of the prefix", _last(dtype), one.subject), places=[-1],
+            )  # fmt: skip
+        for name in ENCODINGS[1:]:
+            model = stack(parameters, count, name, table_rows=length)
+            told = f"{name}, layers {count}, {dtype}"
+            if name != "alibi":
+                _two(rows, f"any two orders, {told}", model, x, orders, dtype, stated, equivariant)
+                continue
+            _two(
+                rows, f"any two orders that are no mirror images, {told}", model, x, orders, dtype,
+                stated, equivariant, mirrored=False,
+            )  # fmt: skip
+            unseen = 2 * model.bounds(x, torch.arange(length), dtype, outputs_of).max().item()
+            causal = model.with_(causal=True)
+            _two(
+                rows, f"any two orders, causal mask, {told}", causal, x, orders, dtype, stated,
+                equivariant,
+            )  # fmt: skip
+            _two(
+                rows, f"any two orders that are mirror images, causal mask, {told}", causal, x,
+                orders, dtype, unseen, ("with each encoding", _reversal(count, dtype),
+                model.subject), mirrored=True,
+            )  # fmt: skip
+
+
+def _two(
+    rows: Recorder,
+    among: str,
+    model: Stack,
+    x: Tensor,
+    orders: Tensor,
+    dtype: str,
+    stated: float,
+    contradicts: tuple[str, str, str],
+    *,
+    places: Sequence[int] | None = None,
+    mirrored: bool | None = None,
+) -> None:
+    """Assert that the two orders whose outputs are nearest are further apart than rounding.
+
+    Parameters
+    ----------
+    among
+        Which pairs of orders these are, what sees them, and in which precision.
+    stated
+        The bound of the row that is contradicted.
+    places
+        The tokens whose outputs are compared; all of them unless given.
+    mirrored
+        Whether pairs of mirror images alone are compared, or all others; None: all pairs.
+    """
+    outputs = _outputs(model, x, orders, dtype)
+    compared = outputs if places is None else outputs[:, places]
+    gap, first, second, pairs = _nearest(compared, orders, mirrored)
+    # The rounding of these two runs themselves, where it is more than what is contradicted.
+    own = sum(
+        model.bounds(x[order], torch.arange(x.shape[0]), dtype, outputs_of).max().item()
+        for order in (orders[first], orders[second])
+    )
+    rows.exceeds(
+        f"smallest difference between {among}", gap, 0.0,
+        bound=CONTRADICTION_MARGIN * max(stated, own), contradicts=contradicts,
+        subject=model.subject, evidence="float32", dtype=dtype, layers=len(model.layers),
+        mask=model.mask, encoding=model.encoding.name, orders=len(orders), pairs=pairs,
+        basis="margin: ten times what rounding can do in the two runs, or in those that it "
+        "contradicts",
+    )  # fmt: skip
+
+
+def _nearest(outputs: Tensor, orders: Tensor, mirrored: bool | None) -> tuple[float, int, int, int]:
+    """Smallest over pairs of orders of the largest difference of their outputs, and which pair.
+
+    Parameters
+    ----------
+    outputs
+        Each token's output under each order, [orders, T, d].
+    orders
+        The orders, [orders, T].
+    mirrored
+        Whether pairs of mirror images alone count, or all others; None: all pairs.
+
+    Returns
+    -------
+    tuple of float, int, int, int
+        The difference, NaN if any output is; the two orders' numbers; how many pairs there were.
+    """
+    first, second = torch.triu_indices(len(orders), len(orders), 1)
+    if mirrored is not None:
+        images = (orders[first] == orders[second].flip(-1)).all(dim=-1)
+        first, second = first[images == mirrored], second[images == mirrored]
+    flat = outputs.flatten(1)
+    gaps = torch.stack([(flat - row).abs().amax(dim=-1) for row in flat])[first, second]
+    place = int(gaps.argmin())  # of a NaN, if there is one
+    return gaps[place].item(), int(first[place]), int(second[place]), len(gaps)
 
 
 def _embedded(sentences: tuple[str, str], width: int, seed: int) -> tuple[list[str], Tensor]:
