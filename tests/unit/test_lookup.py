@@ -197,7 +197,110 @@ def test_another_decay_is_noticed(run_suite, monkeypatch, decay):
 
     monkeypatch.setattr(lookup, "_optimizers", optimizers)
     rows = bad(run_suite("lookup", only="rows that training never reached"))
-    assert {row.extra["optimizer"] for row in rows} >= {"SGD", "AdamW"}
+    assert {row.extra["optimizer"] for row in rows} >= {"SGD", "SGD with momentum", "AdamW"}
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.8])
+def test_another_momentum_is_noticed_where_decay_is(run_suite, monkeypatch, momentum):
+    right = torch.optim.SGD
+
+    monkeypatch.setattr(
+        torch.optim, "SGD",
+        lambda p, **k: right(p, **(k | ({"momentum": momentum} if "momentum" in k else {}))),
+    )  # fmt: skip
+    rows = bad(run_suite("lookup", only="rows that training never reached"))
+    assert {(r.extra["optimizer"], r.extra["weight_decay"]) for r in rows} == {
+        ("SGD with momentum", 0.1)
+    }
+    assert {row.relation for row in rows} == ({"within"} if momentum else {"within", "exceeds"})
+
+
+def test_decay_in_the_step_and_not_in_the_momentum_is_noticed(run_suite, monkeypatch):
+    """Decoupled, as in AdamW: the rows shrink by the decay alone."""
+    right = torch.optim.SGD
+
+    def sgd(parameters, lr, weight_decay=0.0, momentum=0.0):
+        made = right(parameters, lr=lr, weight_decay=0.0 if momentum else weight_decay,
+                     momentum=momentum)  # fmt: skip
+        step = made.step
+
+        def decayed():
+            with torch.no_grad():
+                for parameter in parameters:
+                    parameter.mul_(1 - lr * weight_decay)
+            step()
+
+        if momentum:
+            made.step = decayed
+        return made
+
+    monkeypatch.setattr(torch.optim, "SGD", sgd)
+    rows = bad(run_suite("lookup", only="rows that training never reached"))
+    assert {row.relation for row in rows} == {"within", "exceeds"}
+    assert {row.extra["optimizer"] for row in rows} == {"SGD with momentum"}
+
+
+def test_decay_with_momentum_is_what_exact_arithmetic_gives_and_without_it_decay_alone():
+    from fractions import Fraction
+
+    rate, decay, momentum = Fraction(1, 1000), Fraction(1, 10), Fraction(9, 10)
+    w, v = Fraction(1), Fraction(0)
+    for _ in range(10):
+        v = momentum * v + decay * w
+        w -= rate * v
+    found, bound = lookup.decay_with_momentum(10, 1e-3, 0.1, 0.9)
+    assert found == pytest.approx(float(w), rel=1e-15)
+    plain, least = lookup.decay_with_momentum(10, 1e-3, 0.1, 0.0)
+    assert plain == pytest.approx((1 - 1e-4) ** 10, rel=1e-14)
+    assert least < bound < 2 * least
+
+
+# Faults in the axis along which positions are added.
+
+
+def by_another_axis(monkeypatch, change):
+    right = learned.embed
+
+    def embed(tokens, table, ids, positions):
+        return right(tokens, table, ids, change(ids, positions))
+
+    monkeypatch.setattr(learned, "embed", embed)
+
+
+WRONG_AXES = {
+    "a column taken for a row": (
+        lambda i, p: p.T if p.dim() == 2 and p.shape[1] == 1 else p,
+        {"every token at every position", "the sequence's number for a position", "RuntimeError"},
+    ),
+    "a row taken for a column": (
+        lambda i, p: p[:, None] if p.dim() == 1 and i.dim() == 2 and len(i) == len(p) else p,
+        {"the rows"},
+    ),
+    "tiled positions transposed": (
+        lambda i, p: p.T if p.dim() == 2 and 1 < len(p) == p.shape[1] else p,
+        {"the rows", "the sequence's number for a position"},
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", WRONG_AXES)
+def test_a_faulty_axis_is_noticed(run_suite, monkeypatch, fault):
+    change, noticed = WRONG_AXES[fault]
+    by_another_axis(monkeypatch, change)
+    rows = bad(run_suite("lookup", only="shape of the positions"))
+    assert {row.extra.get("behaviour") for row in rows} - {None} == noticed
+
+
+@pytest.mark.parametrize("positions", ["[T, 1]", "[T, B]"])
+def test_each_row_of_a_square_batch_can_fail(run_suite, monkeypatch, positions):
+    """With the positions put right, the shape alone is as it was."""
+    by_another_axis(
+        monkeypatch,
+        lambda i, p: torch.arange(i.shape[-1]) if p.dim() == 2 and len(i) == len(p) > 1 else p,
+    )
+    rows = bad(run_suite("lookup", only="shape of the positions"))
+    found = [row for row in rows if f"positions {positions}" in row.quantity]
+    assert sum("batch 5" in row.quantity for row in found) == 2
 
 
 def test_training_on_every_position_is_noticed(run_suite, monkeypatch):

@@ -38,6 +38,8 @@ _ADAM_EPSILON = 1e-8
 #: Roundings of a first step of Adam, relative to it: the decay, two moments (two products each,
 #: and a square), the root within two, two corrections, a sum and a quotient.
 _ADAM_ROUNDINGS = 12
+_MOMENTUM = 0.9
+_WITH_MOMENTUM = "SGD with momentum"
 
 
 # --- the calls that look rows up ---------------------------------------------------------------
@@ -273,13 +275,14 @@ def steps(rows: Recorder, parameters: Mapping[str, Any]) -> None:
 
 @SUITE.case("shape of the positions")
 def shape_of_positions(rows: Recorder, parameters: Mapping[str, Any]) -> None:
-    """Positions given once, in a row, tiled, and by mistake in a column."""
+    """Positions given once, in a row, tiled, and by mistake in a column or tiled the other way."""
     size = parameters["lesson_b"]
     length, width = size["length"], size["width"]
     tokens = draw((size["vocabulary"], width), parameters["seed"])
     table = draw((length, width), parameters["seed"] + 1)
     flat = torch.arange(length)
-    for batch in (1, size["batch"]):
+    _flat_ids(rows, tokens, table)
+    for batch in sorted({1, size["batch"], length}):
         generator = torch.Generator().manual_seed(parameters["seed"])
         ids = torch.randint(0, size["vocabulary"], (batch, length), generator=generator)
         common = {"batch": batch, "length": length, "width": width, "evidence": "float32"}
@@ -305,14 +308,76 @@ def shape_of_positions(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 str([length, length, width]), behaviour="every token at every position",
                 basis="broadcasting: [1, T, d] and [T, 1, d] give [T, T, d]", **column,
             )  # fmt: skip
-        else:
+            continue
+        for name, positions, sizes in (
+            ("[T, 1]", flat[:, None], (batch, length, 0)),
+            ("[T, B]", flat[:, None].expand(length, batch), (length, batch, 1)),
+        ):
+            if batch == length:
+                found = learned.embed(tokens, table, ids, positions)
+                _by_sequence(rows, name, found, expected, tokens[ids], table, column)
+                continue
             rows.raises(
-                f"sum with positions [T, 1], batch {batch}",
-                lambda x=ids: learned.embed(tokens, table, x, flat[:, None]),
-                f"RuntimeError: The size of tensor a ({batch}) must match the size of tensor b "
-                f"({length}) at non-singleton dimension 0",
+                f"sum with positions {name}, batch {batch}",
+                lambda x=ids, p=positions: learned.embed(tokens, table, x, p),
+                "RuntimeError: The size of tensor a ({}) must match the size of tensor b ({}) at "
+                "non-singleton dimension {}".format(*sizes),
                 behaviour="RuntimeError", basis=_MESSAGE, **column,
             )  # fmt: skip
+
+
+def _flat_ids(rows: Recorder, tokens: Tensor, table: Tensor) -> None:
+    """Ids of one sequence without a batch, [T]: in a row it has its positions, in a column all."""
+    length, width = table.shape
+    flat = torch.arange(length)
+    ids = flat % len(tokens)
+    common = {"subject": _EMBED, "length": length, "width": width, "evidence": "float32"}
+    expected = tokens[ids] + table
+    for name, positions in (("[T]", flat), ("[1, T]", flat[None])):
+        found = learned.embed(tokens, table, ids, positions)
+        fits = found.numel() == expected.numel()
+        rows.equals(
+            f"positions {name} against one addition a token, ids [T]",
+            (found.reshape(-1, width) - expected).abs().max().item() if fits else math.nan, 0.0,
+            behaviour="the rows", basis="the same additions: equal bit for bit", **common,
+        )  # fmt: skip
+    rows.equals(
+        "shape with positions [T, 1], ids [T]",
+        shape_text(learned.embed(tokens, table, ids, flat[:, None])), str([length, length, width]),
+        behaviour="every token at every position",
+        basis="broadcasting: [T, d] and [T, 1, d] give [T, T, d]", **common,
+    )  # fmt: skip
+
+
+def _by_sequence(
+    rows: Recorder,
+    name: str,
+    found: Tensor,
+    expected: Tensor,
+    tokens: Tensor,
+    table: Tensor,
+    column: Mapping[str, Any],
+) -> None:
+    """As many sequences as tokens in each: the wrong axis fits, and nothing tells."""
+    length = len(table)
+    silent = {"behaviour": "the sequence's number for a position", **column}
+    rows.equals(
+        f"shape with positions {name}, batch {length}", shape_text(found), shape_text(expected),
+        basis="broadcasting: [T, 1, d] and [T, T, d] each fit the tokens' [T, T, d]", **silent,
+    )  # fmt: skip
+    same = shape_text(found) == shape_text(expected)
+    rows.equals(
+        f"tokens with another position's row, of {length * length}, positions {name}, "
+        f"batch {length}",
+        int((found != expected).any(dim=-1).sum()) if same else math.nan, length * length - length,
+        basis="the token in place t of sequence t alone has its own", **silent,
+    )  # fmt: skip
+    by_sequence = tokens + table[:, None]
+    rows.equals(
+        f"positions {name} against row b for all of sequence b, batch {length}",
+        (found - by_sequence).abs().max().item() if same else math.nan, 0.0,
+        basis="the same additions: equal bit for bit", **silent,
+    )  # fmt: skip
 
 
 # --- one row for all tokens, lengths and batches -----------------------------------------------
@@ -548,12 +613,42 @@ class Optimizer(NamedTuple):
 def _optimizers(rate: float, decay: float) -> Iterator[Optimizer]:
     optim = torch.optim
     yield Optimizer("SGD", 0.0, lambda p: optim.SGD(p, lr=rate))
-    yield Optimizer("SGD with momentum", 0.0, lambda p: optim.SGD(p, lr=rate, momentum=0.9))
+    yield Optimizer(_WITH_MOMENTUM, 0.0, lambda p: optim.SGD(p, lr=rate, momentum=_MOMENTUM))
     yield Optimizer("Adam", 0.0, lambda p: optim.Adam(p, lr=rate))
     yield Optimizer("AdamW", 0.0, lambda p: optim.AdamW(p, lr=rate, weight_decay=0.0))
     yield Optimizer("SGD", decay, lambda p: optim.SGD(p, lr=rate, weight_decay=decay))
+    yield Optimizer(
+        _WITH_MOMENTUM, decay,
+        lambda p: optim.SGD(p, lr=rate, momentum=_MOMENTUM, weight_decay=decay),
+    )  # fmt: skip
     yield Optimizer("AdamW", decay, lambda p: optim.AdamW(p, lr=rate, weight_decay=decay))
     yield Optimizer("Adam", decay, lambda p: optim.Adam(p, lr=rate, weight_decay=decay))
+
+
+def decay_with_momentum(
+    steps: int, rate: float, decay: float, momentum: float
+) -> tuple[float, float]:
+    """What SGD with momentum makes of a parameter whose gradient is zero, and its rounding.
+
+    v' = momentum v + decay w, w' = w - rate v' (Sutskever et al. 2013, and torch's
+    documentation), in float32, from v = 0.
+
+    Returns
+    -------
+    tuple of float, float
+        The factor by which the parameter is multiplied, and a bound on its relative error.
+    """
+    w, v = 1.0, 0.0
+    error_w = error_v = 0.0
+    for _ in range(steps):
+        # Each product has two roundings, its constant's and its own; each sum one.
+        pull, kept = decay * w, momentum * v
+        error_v = momentum * error_v + decay * error_w + 2 * _U * (pull + kept)
+        v = kept + pull
+        error_v += _U * v
+        w -= rate * v
+        error_w += rate * error_v + 2 * _U * rate * v + _U * w
+    return w, error_w / w * rounding.SECOND_ORDER
 
 
 class Trained(NamedTuple):
@@ -664,10 +759,27 @@ def never_reached(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             )  # fmt: skip
             continue
         expected = before * (1 - rate * decay) ** steps_taken
+        from_decay = ((after - expected) / expected).abs().max().item()
+        rounded = 3 * steps_taken * _U * rounding.SECOND_ORDER
+        if optimizer.name == _WITH_MOMENTUM:
+            factor, bound = decay_with_momentum(steps_taken, rate, decay, _MOMENTUM)
+            rows.within(
+                f"largest relative error of {left} rows never looked up against decay that "
+                f"momentum carries on, {label}",
+                (after / (before * factor) - 1).abs().max().item(), 0.0, bound=bound,
+                basis="rounding analysis: three products with their constants and three sums a "
+                "step, carried from step to step", **unreached,
+            )  # fmt: skip
+            rows.exceeds(
+                f"largest relative difference of {left} rows never looked up from decay alone, "
+                f"{label}", from_decay, 0.0, bound=CONTRADICTION_MARGIN * rounded,
+                basis="margin: ten times what rounding can do where there is no momentum",
+                **unreached,
+            )  # fmt: skip
+            continue
         rows.within(
             f"largest relative error of {left} rows never looked up against decay alone, {label}",
-            ((after - expected) / expected).abs().max().item(), 0.0,
-            bound=3 * steps_taken * _U * rounding.SECOND_ORDER,
+            from_decay, 0.0, bound=rounded,
             basis="rounding analysis: the factor, one product and one sum a step", **unreached,
         )  # fmt: skip
 
