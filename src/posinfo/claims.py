@@ -55,9 +55,9 @@ class Source:
 
 @dataclass(frozen=True)
 class Weight:
-    """A claim that bears on a judgement, and how."""
+    """A claim, by its id, that bears on a judgement, and how."""
 
-    ids: tuple[str, ...]
+    claim: str
     reason: str
 
 
@@ -119,8 +119,9 @@ def load_entries(
     Raises
     ------
     InputError
-        If a file breaks the schema, two entries share an id, or one is linked to an id that no
-        claim has or covers. The line names the file and the claim.
+        If a file breaks the schema, two entries share an id, one is linked to an id that no
+        claim has or covers, or a weight names a statement that several claims cover. The line
+        names the file and the claim.
     """
     entries_of: list[tuple[str, dict[str, Any]]] = []
     seen: dict[str, str] = {}
@@ -167,6 +168,17 @@ class _Links:
                 f"{path} claim {owner}", f"{key}: no other claim is or covers {name!r}"
             )
         return others
+
+    def one(self, name: str, key: str, path: str, owner: str) -> str:
+        """The one claim that is meant: of several, some might bear the other way."""
+        first, *more = self.resolve(name, key, path, owner)
+        if more:
+            raise InputError(
+                f"{path} claim {owner}",
+                f"{key}: several claims cover {name!r}, name the one that is meant: "
+                f"{', '.join([first, *more])}",
+            )
+        return first
 
     def all(self, entry: Mapping[str, Any], key: str, path: str) -> tuple[str, ...]:
         """The ids that a list of an entry stands for, each once."""
@@ -221,7 +233,7 @@ def _build(entry: Mapping[str, Any], path: str, links: _Links) -> Claim:
     values["related"] = links.all(entry, "related", path)
     for name in ("weighs_for", "weighs_against"):
         values[name] = tuple(
-            Weight(links.resolve(weight["id"], name, path, entry["id"]), weight["reason"])
+            Weight(links.one(weight["id"], name, path, entry["id"]), weight["reason"])
             for weight in entry.get(name, ())
         )
     for name in ("statement", "condition", "why", "headline", "awaits"):

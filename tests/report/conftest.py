@@ -124,8 +124,9 @@ def hostile_inputs(folder: Path) -> Inputs:
         claim("unclear", "computed", "B01", verdict="verified", supports=(rows_of("bad", 1),)),
         claim("read", "source", "B02", verdict="contradicted",
               sources=(Source(HOSTILE, HOSTILE, HOSTILE, HOSTILE),)),
-        claim("weighed", "judgement", "B03", weighs_for=(Weight(("kept", "lost"), HOSTILE),),
-              weighs_against=(Weight(("read",), HOSTILE),)),
+        claim("weighed", "judgement", "B03",
+              weighs_for=(Weight("kept", HOSTILE), Weight("lost", HOSTILE)),
+              weighs_against=(Weight("read", HOSTILE),)),
         claim("later", "awaiting", "B04", awaits=HOSTILE, why=""),
     ]  # fmt: skip
     verdicts = ["verified", "conditional", "refuted", "undecided", "read", "judgement", "awaiting"]

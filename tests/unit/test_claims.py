@@ -202,10 +202,38 @@ def test_a_link_to_nothing_or_to_itself_is_refused(refusal, key, value):
 
 def test_a_link_to_a_statement_is_one_to_all_other_claims_that_cover_it(load):
     another = COMPUTED | {"id": "five", "covers": ["A01", "A02"], "related": ["A01", "A02", "two"]}
-    claims = {claim.id: claim for claim in load([COMPUTED, SOURCE, JUDGEMENT], [another])}
+    claims = {claim.id: claim for claim in load([COMPUTED, SOURCE], [another])}
     assert claims["five"].related == ("one", "two")
-    assert claims["three"].weighs_for[0].ids == ("one",)
-    assert claims["three"].weighs_against[0].ids == ("two", "five")
+
+
+def test_a_weight_is_one_claim_named_by_itself_or_as_the_only_one_that_covers_a_statement(load):
+    claims = {claim.id: claim for claim in load([COMPUTED, SOURCE, JUDGEMENT])}
+    assert claims["three"].weighs_for[0].claim == "one"
+    assert claims["three"].weighs_against[0].claim == "two"
+
+
+@pytest.mark.parametrize("key", ["weighs_for", "weighs_against"])
+def test_a_weight_that_could_mean_several_claims_is_refused(refusal, key):
+    another = COMPUTED | {"id": "five", "covers": ["A02"]}
+    judged = JUDGEMENT | {"weighs_against": JUDGEMENT["weighs_for"]}
+    judged |= {key: [{"id": "A02", "reason": "r"}]}
+    assert refusal([COMPUTED, SOURCE, judged], [another]) == (
+        f"lesson-0.yaml claim three: {key}: several claims cover 'A02', name the one that is "
+        "meant: two, five"
+    )
+
+
+def test_the_projects_weights_name_claims_and_no_statements(root, config):
+    entries = [entry for path in config["claims"] for entry in yaml.safe_load((root / path).open())]
+    ids = {entry["id"] for entry in entries}
+    named = [
+        weight["id"]
+        for entry in entries
+        for key in ("weighs_for", "weighs_against")
+        for weight in entry.get(key, ())
+    ]
+    assert named
+    assert set(named) <= ids
 
 
 def test_an_inconsistency_is_no_claim_and_links_both_sides(tmp_path, claims_schema):

@@ -172,10 +172,11 @@ def test_a_claim_shows_that_its_verdict_is_not_the_recorded_one() -> None:
 
 def test_weights_link_with_their_reasons() -> None:
     one, two = claim("a-b", "A01"), claim("c", "A02")
-    found = view.weights([Weight(("a-b", "c"), "measured here")], links_of(one, two))
+    given = [Weight("a-b", "measured here"), Weight("c", "read there")]
+    found = view.weights(given, links_of(one, two))
     assert [(link.href, link.name, link.reason) for link in found] == [
         ("#claim-a-b", "a b", "measured here"),
-        ("#claim-c", "c", "measured here"),
+        ("#claim-c", "c", "read there"),
     ]
 
 

@@ -320,9 +320,7 @@ def inconsistency_view(
 
 def weights(given: Sequence[Weight], links: Mapping[str, ClaimLink]) -> tuple[ClaimLink, ...]:
     """Links to claims that bear on a judgement, each with its reason."""
-    return tuple(
-        replace(links[other], reason=weight.reason) for weight in given for other in weight.ids
-    )
+    return tuple(replace(links[weight.claim], reason=weight.reason) for weight in given)
 
 
 def case_commands(rows: Sequence[Row]) -> tuple[str, ...]:

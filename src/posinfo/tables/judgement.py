@@ -77,7 +77,7 @@ _TURNED = {"for": "against", "against": "for"}
 
 
 def judgement(data: Data) -> list[Record]:
-    """Each question, once for every claim or group of claims that bears on one of its reasons."""
+    """Each question, once for every claim that bears on one of its reasons."""
     return [
         {
             "question": each.question,
@@ -100,27 +100,21 @@ def _bearing(data: Data, reason: Reason) -> list[Record]:
         bearing = BEARINGS.get(verdict(claim), OPEN)
         if claim["id"] in WAYS_ROUND:
             bearing = _TURNED.get(bearing, bearing)
-        records.append(_record([claim], bearing, claim["statement"]))
+        records.append(_record(claim, bearing, claim["statement"]))
         # What nothing computes rests on other claims: its file names them, and how they bear.
         written = data.written(claim["id"])
         if written is None:
             continue
         for side, weights in (("for", written.weighs_for), ("against", written.weighs_against)):
             for weight in weights:
-                others = data.entries(*weight.ids)
-                decided = all(verdict(other) in BEARINGS for other in others)
-                records.append(_record(others, side if decided else OPEN, weight.reason))
+                (other,) = data.entries(weight.claim)
+                decided = verdict(other) in BEARINGS
+                records.append(_record(other, side if decided else OPEN, weight.reason))
     return records
 
 
-def _record(claims: list[Row], bearing: str, says: str) -> Record:
-    """One line; claims that bear in the same way, for one reason, share it."""
-    return {
-        "bearing": bearing,
-        "claim": ", ".join(claim["id"] for claim in claims),
-        "says": says,
-        "verdict": ", ".join(verdict(claim) for claim in claims),
-    }
+def _record(claim: Row, bearing: str, says: str) -> Record:
+    return {"bearing": bearing, "claim": claim["id"], "says": says, "verdict": verdict(claim)}
 
 
 def verdict(claim: Row) -> str:
