@@ -66,18 +66,18 @@ FAULTS = {
     "angles in bfloat16": (
         "angles",
         lambda positions, thetas: right_angles(positions, thetas.bfloat16()).to(thetas.dtype),
-        {"first collision", "overflow", "angles"},
+        {"first collision", "overflow", "angles", "stored codes"},
     ),
     "frequencies in bfloat16": (
         "frequencies",
         lambda dim, base, dtype=torch.float32: right_frequencies(dim, base, torch.bfloat16)
         .to(dtype),
-        {"overflow", "angles", "near returns"},
+        {"overflow", "angles", "near returns", "stored codes"},
     ),
     "i/d in the exponent": (
         "frequencies",
         lambda dim, base, dtype=torch.float32: right_frequencies(dim, base, dtype).sqrt(),
-        {"angles", "near returns"},
+        {"angles", "near returns", "stored codes"},
     ),
     "no number among the frequencies": (
         "frequencies",
@@ -120,6 +120,56 @@ def test_a_return_that_is_none_is_noticed(run_suite, monkeypatch):
         precision, "distances", lambda dim, base, largest: right(dim, base, largest + 1)[1:]
     )
     assert len(bad(run_suite(SUITE, only="near returns"))) > 6
+
+
+BARELY = {(4, "float16"), (8, "bfloat16")}
+
+
+def of_stored(rows) -> set[tuple[int, str]]:
+    return {(row.extra["head_dim"], row.extra["dtype"]) for row in rows}
+
+
+def test_two_codes_that_storing_could_merge_are_noticed(run_suite, monkeypatch):
+    """Codes half as far apart: what storing does to two of them reaches that far."""
+    right = precision.distances
+    monkeypatch.setattr(precision, "distances", lambda *given: right(*given) / 2)
+    rows = [row for row in bad(run_suite(SUITE, only="stored codes")) if "against" in row.quantity]
+    assert (4, "float16") in of_stored(rows)
+
+
+def test_two_positions_with_one_code_are_noticed_among_all(run_suite, monkeypatch):
+    right = precision._code
+
+    def one_twice(*given):
+        code = right(*given)
+        if len(code) >= 131072:  # the whole table, and not the two stretches that are compared
+            code[100_000] = code[70_001]
+        return code
+
+    monkeypatch.setattr(precision, "_code", one_twice)
+    rows = bad(run_suite(SUITE, only="stored codes"))
+    assert of_stored(rows) == BARELY
+    assert {row.measured for row in rows} == {131072 - 2}
+
+
+def test_codes_that_differ_everywhere_are_no_near_collision(run_suite, monkeypatch):
+    right = precision._code
+    monkeypatch.setattr(
+        precision, "_code",
+        lambda positions, *given: right(positions, *given).mul_(
+            torch.where(positions < 50_000, 1, -1)[:, None]
+        ),
+    )  # fmt: skip
+    rows = [row for row in bad(run_suite(SUITE, only="stored codes")) if "alone" in row.quantity]
+    assert of_stored(rows) >= BARELY
+
+
+def test_rows_alone_are_those_that_no_other_row_equals():
+    code = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [-0.0, 1.0], [1.0, 1.0], [0.0, 0.5]])
+    # The first and the fourth are one: minus zero is zero.
+    assert precision._alone(code) == 4
+    assert precision._alone(code.bfloat16()) == 4
+    assert math.isnan(precision._alone(torch.cat([code, torch.full((1, 2), math.nan)])))
 
 
 # --- what is held ------------------------------------------------------------------------------
@@ -190,6 +240,8 @@ def test_storing_moves_a_number_by_its_bound_at_most(name):
     moved = (numbers.to(DTYPES[name]).double() - numbers).abs().max().item()
     assert moved <= reference.stored(name)
     assert name == "float64" or moved > reference.stored(name) / 4
+    assert moved <= reference.stored_nearest(name)
+    assert name == "float64" or moved > 0.9 * reference.stored_nearest(name)
 
 
 def test_compounding_is_no_less_than_the_product():

@@ -112,3 +112,11 @@ def stored(dtype: str) -> float:
     """
     own = UNIT[dtype]
     return own if dtype in ("float64", "float32") else own + UNIT["float32"]
+
+
+def stored_nearest(dtype: str) -> float:
+    """The sharp bound on storing a number of at most 1: half of :func:`stored`.
+
+    From 1/2 to 1 floats lie u apart, below that nearer, and the nearest is at most half as far.
+    """
+    return stored(dtype) / 2

@@ -379,3 +379,49 @@ def stored_codes(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                     same, 0, bound=1, subject=_CODES, offset=offset, length=count,
                     basis="a count, at least one: equal bit for bit", **common,
                 )  # fmt: skip
+                continue
+            _nearly_same(rows, dim, base, name, nearest, offset, parameters, common)
+
+
+def _nearly_same(
+    rows: Recorder, dim: int, base: float, name: str, nearest: float, offset: int,
+    parameters: Mapping[str, Any], common: dict[str, Any],
+) -> None:  # fmt: skip
+    """Codes that storing leaves different, with little to spare: how little, in how many parts."""
+    largest, count = parameters["largest_offset"], parameters["compared_positions"]
+    reach = _bound("float64", largest + count, 1.0, 1, dim, base)
+    each = reference.stored_nearest(name) + rounding.cosine(reach, "float64")
+    rows.exceeds(
+        f"distance of the nearest codes, d={dim}, against what storing in {name} does to two",
+        nearest, 0.0, bound=2 * math.sqrt(dim) * each, subject=_FREQUENCIES, offset=offset,
+        basis="rounding analysis: half a unit in the last place below 1, for each component of "
+        "both codes; what is nearer could fall together", **common,
+    )  # fmt: skip
+    code = _code(torch.arange(max(largest, count + offset)), dim, base, torch.float64)
+    code = code.to(DTYPES[name])
+    rows.equals(
+        f"positions below {largest} that share their code with none, d={dim}, stored in {name}",
+        _alone(code[:largest]), largest, subject=_CODES, length=largest,
+        basis="no two may fall together: each was compared with all", **common,
+    )  # fmt: skip
+    differing = (code[:count] != code[offset : count + offset]).sum(dim=-1)
+    rows.exceeds(
+        f"positions below {count} whose code differs from that of {offset} later in one component "
+        f"alone, d={dim}, stored in {name}",
+        (differing == 1).sum().item(), 0, bound=1, subject=_CODES, offset=offset, length=count,
+        basis="a count, at least one", **common,
+    )  # fmt: skip
+
+
+def _alone(code: Tensor) -> float:
+    """How many rows of a table [T, d] equal no other row; NaN if there is one in it."""
+    if code.isnan().any():
+        return math.nan
+    # Rows become whole numbers, a column at a time: the number of each among those found so far.
+    numbers = torch.zeros(len(code), dtype=torch.int64)
+    for column in code.unbind(dim=-1):
+        _, values = torch.unique(column.double(), return_inverse=True)
+        _, numbers, counts = torch.unique(
+            numbers * (values.max() + 1) + values, return_inverse=True, return_counts=True
+        )
+    return (counts == 1).sum().item()
