@@ -139,6 +139,19 @@ def test_a_decay_that_does_not_end_is_noticed(quick, monkeypatch):
     assert right(8, 1e4, 0, 1).item() == 1
 
 
+@pytest.mark.parametrize(("power", "wrong"), [(-1, 1), (1, -1), (0, None)])
+def test_the_change_of_every_octave_can_fail(run_suite, monkeypatch, config, power, wrong):
+    """Sizes that only fall, or only grow, or stay: the octaves that do otherwise are noticed."""
+    monkeypatch.setattr(
+        spectrum, "mean_cosines",
+        lambda dim, base, first, last: (torch.arange(first, last).double() / 2**20) ** power,
+    )  # fmt: skip
+    rows = run_suite(SUITE, only="sum of cosines")
+    changes = [row for row in rows if row.quantity.startswith("change in size")]
+    assert len(changes) == 2 * (config["suites"][SUITE]["octaves"] - 1)
+    assert bad(changes) == [row for row in changes if wrong is None or row.reference == wrong]
+
+
 @pytest.mark.parametrize(("dim", "base"), [(8, 1e4), (128, 5e5)])
 def test_mean_cosines_are_those_of_fifty_digits_across_blocks(dim, base):
     edge = 2**14

@@ -235,21 +235,21 @@ def sum_of_cosines(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                     basis="rounding analysis in float64: angles, cosines, and their sum",
                     distance=distance, **common,
                 )  # fmt: skip
-            if before and (octave.start <= parameters["falling_until"] or octave.start in growing):
-                _change_row(rows, before, octave, -1 if octave.start not in growing else 1, common)
+            if before:
+                _change_row(rows, before, octave, 1 if octave.start in growing else -1, common)
             negative = (octave.values < 0).nonzero()
             if len(negative) and not first_negative:
                 first_negative = octave.start + int(negative[0])
                 _negative_rows(rows, first_negative, thetas, octave, common)
             before = octave
-        near = mean_cosines(dim, base, 1, parameters["falling_until"] + 1)
+        until = parameters["rises_until"]
+        near = mean_cosines(dim, base, 1, until + 1)
         rises = near.diff()
         place = int(rises.argmax())
         rows.exceeds(
-            f"largest rise from one distance to the next, up to {parameters['falling_until']}, "
-            f"base {base:.10g}",
+            f"largest rise from one distance to the next, up to {until}, base {base:.10g}",
             near[place + 1].item(), near[place].item(),
-            bound=10 * 2 * _cosine_bound(dim, base, parameters["falling_until"]),
+            bound=10 * 2 * _cosine_bound(dim, base, until),
             distance=place + 1, basis="margin: ten times what rounding can do", **common,
         )  # fmt: skip
 
