@@ -218,7 +218,31 @@ def test_a_formula_that_ends_is_noticed(run_suite, monkeypatch):
         cache, "last_output", lambda q, k, v, f: right(q[:, -2048:], k[:, -2048:], v[:, -2048:], f)
     )
     rows = bad(run_suite("cache", only="finite layout"))
-    assert [row.extra["method"] for row in rows] == ["formula"]
+    assert [row.extra["method"] for row in rows] == ["formula", "formula"]
+
+
+@pytest.mark.parametrize("wrong", [2049, 2049 + 64, 2049 + 20 * 64, 4095 - 62])
+def test_a_formula_that_errs_at_one_length_is_noticed(run_suite, monkeypatch, wrong):
+    """The last token alone would not tell."""
+    right = cache.last_output
+
+    def spoilt(q, k, v, frequencies):
+        turned = right(q, k, v, frequencies)
+        return turned + 1e-3 if q.shape[1] == wrong else turned
+
+    monkeypatch.setattr(cache, "last_output", spoilt)
+    [row] = bad(run_suite("cache", only="finite layout"))
+    assert (row.extra["length"], row.extra["lengths"]) == (wrong, 33)
+
+
+def test_a_nan_at_one_length_is_an_error(run_suite, monkeypatch):
+    right = cache.last_output
+    monkeypatch.setattr(
+        cache, "last_output",
+        lambda q, k, v, f: right(q, k, v, f) * (math.nan if q.shape[1] == 2113 else 1),
+    )  # fmt: skip
+    [row] = bad(run_suite("cache", only="finite layout"))
+    assert row.decision.outcome == "error"
 
 
 # The encodings.

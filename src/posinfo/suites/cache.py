@@ -19,8 +19,11 @@ from posinfo.suites.common import Comparison, draw, shape_text
 SUITE = Suite(
     "cache",
     "Cached decoding against recomputation, and tables and caches of finite size",
-    columns=("head_dim", "length", "frequencies", "cached", "position_given", "position", "method"),
-)
+    columns=(
+        "head_dim", "length", "lengths", "frequencies", "cached", "position_given", "position",
+        "method",
+    ),
+)  # fmt: skip
 
 _DECODE = "posinfo.encodings.cache.decode"
 _LAYOUT = "posinfo.encodings.cache.FiniteAttention"
@@ -337,29 +340,52 @@ def _share_of_later(
     rows: Recorder, parameters: Mapping[str, Any], last: Tensor, sequence: Sequence
 ) -> None:
     """Attention of the last token to tokens past the cache: by formula, and in the layout."""
-    settings, base = parameters["layout"], parameters["base"]
-    size, longer, dim = settings["max_length"], settings["length"], settings["head_dim"]
-    q, k, v = (x[0] for x in sequence)
-    positions = torch.arange(longer)
+    settings = parameters["layout"]
+    size, longer, step = settings["max_length"], settings["length"], settings["step"]
+    lengths = sorted({*range(size + 1, longer, step), longer})
+    shares = [_by_formula(parameters, sequence, length) for length in lengths]
+    quantity = f"attention of token {longer} to tokens from {size + 1} on"
+    common = {"head_dim": settings["head_dim"], "evidence": "float32"}
+    basis = "rounding analysis: angles, rotations, scores, softmax and sum, in float32"
+    whole = shares[-1]
+    rows.within(
+        quantity, whole.measured, whole.exact, bound=whole.bound, subject=_FORMULA,
+        method="formula", basis=basis, length=longer, **common,
+    )  # fmt: skip
+    rows.exceeds(
+        quantity, last[0, 0, 0, 0].item(), whole.exact, bound=CONTRADICTION_MARGIN * whole.bound,
+        contradicts=("finite layout", quantity, _FORMULA), subject=_LAYOUT, method="step",
+        basis="margin: ten times the bound that the formula keeps", length=longer, **common,
+    )  # fmt: skip
+    worst = max(shares, key=Comparison.used)
+    rows.within(
+        f"error of the attention of a token to those from {size + 1} on, nearest its bound, of "
+        f"each {step}th token from {size + 1} and of token {longer}",
+        worst.measured - worst.exact, 0.0, bound=worst.bound, subject=_FORMULA, method="formula",
+        basis=basis, length=lengths[shares.index(worst)], lengths=len(lengths), **common,
+    )  # fmt: skip
+
+
+def _by_formula(parameters: Mapping[str, Any], sequence: Sequence, length: int) -> Comparison:
+    """The last of ``length`` tokens: its share of attention to those past the cache, and exactly.
+
+    The exact share comes from scores by offset in float64, without a rotation.
+    """
+    size, dim = parameters["layout"]["max_length"], parameters["layout"]["head_dim"]
+    base = parameters["base"]
+    so_far = Sequence(*(x[:, :length] for x in sequence))
+    q, k, v = (x[0] for x in so_far)
+    positions = torch.arange(length)
     thetas = torch.tensor(
         [float(theta) for theta in reference.frequencies(dim, base)], dtype=torch.float64
     )
-    scores = exact.scores(q[-1], k, longer - 1 - positions, thetas)
-    expected = scores.softmax(dim=0)[size:].sum().item()
+    scores = exact.scores(q[-1], k, length - 1 - positions, thetas)
     errors = exact.score_errors(
-        _pair_norms(q[-1]) * _pair_norms(k), thetas, (longer - 1, positions),
+        _pair_norms(q[-1]) * _pair_norms(k), thetas, (length - 1, positions),
         frequency_bound=rounding.frequency(dim, base),
     )  # fmt: skip
-    bound = exact.output_errors(scores, v.double(), errors)[0].item()
-    quantity = f"attention of token {longer} to tokens from {size + 1} on"
-    common = {"head_dim": dim, "length": longer, "evidence": "float32"}
-    by_formula = cache.last_output(*sequence, rotary.frequencies(dim, base))[0, 0, 0].item()
-    rows.within(
-        quantity, by_formula, expected, bound=bound, subject=_FORMULA, method="formula",
-        basis="rounding analysis: angles, rotations, scores, softmax and sum, in float32", **common,
-    )  # fmt: skip
-    rows.exceeds(
-        quantity, last[0, 0, 0, 0].item(), expected, bound=CONTRADICTION_MARGIN * bound,
-        contradicts=("finite layout", quantity, _FORMULA), subject=_LAYOUT, method="step",
-        basis="margin: ten times the bound that the formula keeps", **common,
-    )  # fmt: skip
+    return Comparison(
+        cache.last_output(*so_far, rotary.frequencies(dim, base))[0, 0, 0].item(),
+        scores.softmax(dim=0)[size:].sum().item(),
+        exact.output_errors(scores, v.double(), errors)[0].item(),
+    )
