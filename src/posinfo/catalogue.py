@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-#: Suites in the order of the report; the module ``posinfo.suites.<name>`` holds each.
+#: Suites in the order of the report; the module or package ``posinfo.suites.<name>`` holds each.
 SUITES = (
     "shapes",
     "norms",
@@ -34,7 +34,7 @@ class Listing:
 
 @cache
 def listing(suite: str) -> Listing:
-    """Read a suite's title and cases from its module.
+    """Read a suite's title and cases from its modules.
 
     A suite registers each case with ``@SUITE.case(NAME)``, where NAME is a literal or a constant
     of the module; the first line of the function's docstring says what it measures.
@@ -42,21 +42,45 @@ def listing(suite: str) -> Listing:
     Raises
     ------
     ValueError
-        If the module builds a name in another way; it would be missing here.
+        If a module builds a name in another way; it would be missing here.
     """
-    tree = ast.parse((_FOLDER / f"{suite}.py").read_text(encoding="utf-8"))
-    constants: dict[str, ast.expr] = {}
     title, cases = "", {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            constants[node.targets[0].id] = node.value
-            if node.targets[0].id == "SUITE" and isinstance(node.value, ast.Call):
-                title = _text(node.value.args[1], constants)
-        elif isinstance(node, ast.FunctionDef):
-            summary = (ast.get_docstring(node) or "").partition("\n")[0]
-            for name in _case_names(node):
-                cases[_text(name, constants)] = summary
+    for path in _modules(suite):
+        constants: dict[str, ast.expr] = {}
+        for node in _body(path):
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                constants[node.targets[0].id] = node.value
+                if node.targets[0].id == "SUITE" and isinstance(node.value, ast.Call):
+                    title = _text(node.value.args[1], constants)
+            elif isinstance(node, ast.FunctionDef):
+                summary = (ast.get_docstring(node) or "").partition("\n")[0]
+                for name in _case_names(node):
+                    cases[_text(name, constants)] = summary
     return Listing(title, cases)
+
+
+def code_path(suite: str) -> str:
+    """Where a suite's code lies, from the project's folder: a module, or a folder of modules."""
+    return f"src/posinfo/suites/{suite}" + ("/" if (_FOLDER / suite).is_dir() else ".py")
+
+
+def _modules(suite: str) -> list[Path]:
+    """The suite's module; of a package, the modules that it imports, in that order."""
+    package = _FOLDER / suite
+    if not package.is_dir():
+        return [_FOLDER / f"{suite}.py"]
+    own = f"posinfo.suites.{suite}"
+    names: list[str] = []
+    for node in _body(package / "__init__.py"):
+        if isinstance(node, ast.ImportFrom) and node.module == own:
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{own}."):
+            names.append(str(node.module).removeprefix(f"{own}."))
+    return [package / f"{name}.py" for name in dict.fromkeys(names)]
+
+
+def _body(path: Path) -> list[ast.stmt]:
+    return ast.parse(path.read_text(encoding="utf-8")).body
 
 
 def _case_names(function: ast.FunctionDef) -> list[ast.expr]:

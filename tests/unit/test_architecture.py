@@ -11,7 +11,9 @@ from pathlib import Path
 import grimp
 import pytest
 
-from posinfo.catalogue import SUITES, listing
+from posinfo import catalogue
+from posinfo.catalogue import SUITES, code_path, listing
+from posinfo.imports import library_files
 from posinfo.rows import COLUMNS
 from posinfo.schemas import table_fields
 
@@ -99,7 +101,9 @@ def test_the_same_question_finds_torch_where_it_is(child_environment):
 
 
 def test_every_suite_is_known_everywhere(root, config):
-    modules = {path.stem for path in (root / "src" / "posinfo" / "suites").glob("*.py")}
+    folder = root / "src" / "posinfo" / "suites"
+    modules = {path.stem for path in folder.glob("*.py")}
+    modules |= {path.parent.name for path in folder.glob("*/__init__.py")}
     schemas = {path.stem for path in (root / "workflow" / "schemas" / "suites").glob("*.yaml")}
     assert modules - {"__init__", "base", "common"} == set(SUITES)
     assert schemas - {"rows"} == set(SUITES)
@@ -137,6 +141,42 @@ def test_the_catalogue_lists_a_suites_cases_in_their_order(suite):
     assert listing(suite).title == module.SUITE.title
     assert list(listing(suite).cases) == list(module.SUITE.cases)
     assert all(listing(suite).cases.values())
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_a_suites_code_is_where_it_is_said_to_be(root, suite):
+    path = root / code_path(suite)
+    assert path.is_dir() if code_path(suite).endswith("/") else path.is_file()
+
+
+def test_a_package_lists_its_modules_cases_in_the_order_of_its_imports(tmp_path, monkeypatch):
+    package = tmp_path / "lookup"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from posinfo.suites.base import Suite\nfrom posinfo.suites.lookup.own import SUITE\n"
+        "from posinfo.suites.lookup import z, a\nfrom posinfo.suites.lookup import z as again\n"
+    )
+    (package / "own.py").write_text('SUITE = Suite("lookup", "a title")\n')
+    case = '@SUITE.case("{0}")\ndef {0}(rows, parameters):\n    """Does {0}."""\n'
+    for name in ("a", "z", "not_imported"):
+        (package / f"{name}.py").write_text(case.format(name))
+    monkeypatch.setattr(catalogue, "_FOLDER", tmp_path)
+    found = listing.__wrapped__("lookup")
+    assert found.title == "a title"
+    assert list(found.cases.items()) == [("z", "Does z."), ("a", "Does a.")]
+    assert code_path("lookup") == "src/posinfo/suites/lookup/"
+    assert code_path("norms") == "src/posinfo/suites/norms.py"
+
+
+def test_every_module_of_a_package_is_imported_and_among_a_jobs_files(root):
+    """One that the package forgot to import would measure nothing."""
+    packages = [suite for suite in SUITES if code_path(suite).endswith("/")]
+    assert packages
+    for suite in packages:
+        names = {
+            f"posinfo/suites/{suite}/{path.name}" for path in (root / code_path(suite)).glob("*.py")
+        }
+        assert names <= set(library_files(str(root / "src"), [f"posinfo.suites.{suite}"]))
 
 
 # Rules and scripts.

@@ -12,6 +12,7 @@ from posinfo.encodings import learned
 from posinfo.reference import sampling
 from posinfo.rows import KEY, Row
 from posinfo.suites import lookup
+from posinfo.suites.lookup import cost, ends, trained, unreached
 
 
 def bad(rows: list[Row]) -> list[Row]:
@@ -110,41 +111,39 @@ def test_a_faulty_sum_is_noticed(run_suite, monkeypatch, fault):
 # Faults in the look-ups themselves.
 
 
-@pytest.mark.parametrize("api", [api for api, call in lookup.LOOK_UPS.items() if call.message])
+@pytest.mark.parametrize("api", [api for api, call in ends.LOOK_UPS.items() if call.message])
 def test_a_look_up_that_clamps_is_noticed(run_suite, monkeypatch, api):
-    right = lookup.LOOK_UPS[api]
+    right = ends.LOOK_UPS[api]
     clamping = right._replace(call=lambda t, p: t[p.clamp(0, len(t) - 1)])
-    monkeypatch.setitem(lookup.LOOK_UPS, api, clamping)
+    monkeypatch.setitem(ends.LOOK_UPS, api, clamping)
     rows = bad(run_suite("lookup", only="one row"))
     assert {row.subject for row in rows} == {api}
     assert {row.extra["position"] for row in rows} >= {1024, 1999, 2048, 4095}
 
 
-@pytest.mark.parametrize("api", lookup.LOOK_UPS)
+@pytest.mark.parametrize("api", ends.LOOK_UPS)
 def test_a_look_up_one_row_too_high_is_noticed(run_suite, monkeypatch, api):
-    right = lookup.LOOK_UPS[api]
-    monkeypatch.setitem(
-        lookup.LOOK_UPS, api, right._replace(call=lambda t, p: right.call(t, p - 1))
-    )
+    right = ends.LOOK_UPS[api]
+    monkeypatch.setitem(ends.LOOK_UPS, api, right._replace(call=lambda t, p: right.call(t, p - 1)))
     rows = bad(run_suite("lookup", only="one row"))
     assert {row.subject for row in rows} == {api}
     assert {row.extra["position"] for row in rows} >= {1023, 1024}
 
 
-@pytest.mark.parametrize("api", [api for api, call in lookup.LOOK_UPS.items() if call.message])
+@pytest.mark.parametrize("api", [api for api, call in ends.LOOK_UPS.items() if call.message])
 def test_another_message_is_noticed(run_suite, monkeypatch, api):
-    right = lookup.LOOK_UPS[api]
+    right = ends.LOOK_UPS[api]
     other = right._replace(message=right.message.replace("Error: ", "Error: so ", 1))
-    monkeypatch.setitem(lookup.LOOK_UPS, api, other)
+    monkeypatch.setitem(ends.LOOK_UPS, api, other)
     assert {row.relation for row in bad(run_suite("lookup", only="one row"))} == {"raises"}
-    if api not in lookup._SINGLE:
+    if api not in ends._SINGLE:
         assert bad(run_suite("lookup", only="whole sequence"))
 
 
 def test_a_look_up_that_checks_is_noticed_where_none_did(run_suite, monkeypatch):
     """Once torch mends take_along_dim, its rows say so."""
-    checking = lookup.LOOK_UPS[lookup._WRAPPING]._replace(call=lookup.LOOK_UPS["torch.gather"].call)
-    monkeypatch.setitem(lookup.LOOK_UPS, lookup._WRAPPING, checking)
+    checking = ends.LOOK_UPS[ends._WRAPPING]._replace(call=ends.LOOK_UPS["torch.gather"].call)
+    monkeypatch.setitem(ends.LOOK_UPS, ends._WRAPPING, checking)
     rows = bad(run_suite("lookup", only="one row"))
     assert rows
     assert {row.decision.outcome for row in rows} == {"error"}
@@ -154,7 +153,7 @@ def test_a_look_up_that_reads_every_row_is_noticed(run_suite, monkeypatch):
     def by_product(positions, table, **_):
         return functional.one_hot(positions, len(table)).to(table.dtype) @ table
 
-    monkeypatch.setattr(lookup.functional, "embedding", by_product)
+    monkeypatch.setattr(cost.functional, "embedding", by_product)
     rows = bad(run_suite("lookup", only="rows read"))
     assert any(row.basis == "no other row enters the result" for row in rows)
 
@@ -188,14 +187,14 @@ def test_a_gradient_that_reaches_every_row_is_noticed(run_suite, monkeypatch):
 
 @pytest.mark.parametrize("decay", [0.05, 0.2])
 def test_another_decay_is_noticed(run_suite, monkeypatch, decay):
-    right = lookup._optimizers
+    right = unreached._optimizers
 
     def optimizers(rate, stated):
         # What is made has another decay than what is said.
         for said, made in zip(right(rate, stated), right(rate, decay), strict=True):
             yield said._replace(make=made.make)
 
-    monkeypatch.setattr(lookup, "_optimizers", optimizers)
+    monkeypatch.setattr(unreached, "_optimizers", optimizers)
     rows = bad(run_suite("lookup", only="rows that training never reached"))
     assert {row.extra["optimizer"] for row in rows} >= {"SGD", "SGD with momentum", "AdamW"}
 
@@ -248,9 +247,9 @@ def test_decay_with_momentum_is_what_exact_arithmetic_gives_and_without_it_decay
     for _ in range(10):
         v = momentum * v + decay * w
         w -= rate * v
-    found, bound = lookup.decay_with_momentum(10, 1e-3, 0.1, 0.9)
+    found, bound = unreached.decay_with_momentum(10, 1e-3, 0.1, 0.9)
     assert found == pytest.approx(float(w), rel=1e-15)
-    plain, least = lookup.decay_with_momentum(10, 1e-3, 0.1, 0.0)
+    plain, least = unreached.decay_with_momentum(10, 1e-3, 0.1, 0.0)
     assert plain == pytest.approx((1 - 1e-4) ** 10, rel=1e-14)
     assert least < bound < 2 * least
 
@@ -310,7 +309,7 @@ def test_training_on_every_position_is_noticed(run_suite, monkeypatch):
         right(model, tiny.batches(16, 1, 1024, torch.Generator()), steps=1, learning_rate=0.1)
         return right(model, data, **settings)
 
-    monkeypatch.setattr(lookup, "train", train)
+    monkeypatch.setattr(trained, "train", train)
     [row] = bad(run_suite("lookup", only="untrained rows"))
     assert row.quantity == "rows changed by training on 64 positions, of the 960 past them"
 
@@ -325,13 +324,13 @@ def test_rows_that_would_answer_right_without_training_are_noticed(run_suite, mo
             model.positions[60:] = model.positions[torch.arange(60, 1024) % 60]
         return loss
 
-    monkeypatch.setattr(lookup, "train", train)
+    monkeypatch.setattr(trained, "train", train)
     quantities = " ".join(row.quantity for row in bad(run_suite("lookup", only="untrained rows")))
     assert "known ones, never trained" in quantities
 
 
 def test_no_training_at_all_is_noticed(run_suite, monkeypatch):
-    monkeypatch.setattr(lookup, "train", lambda *_, **__: 0.0)
+    monkeypatch.setattr(trained, "train", lambda *_, **__: 0.0)
     quantities = " ".join(row.quantity for row in bad(run_suite("lookup", only="untrained rows")))
     assert "of these 64" in quantities
     assert "known ones, trained" in quantities
@@ -339,7 +338,7 @@ def test_no_training_at_all_is_noticed(run_suite, monkeypatch):
 
 
 def test_attention_that_mixes_nothing_is_noticed(run_suite, monkeypatch):
-    monkeypatch.setattr(lookup, "attend", lambda q, k, v, causal=True: v)
+    monkeypatch.setattr(trained, "attend", lambda q, k, v, causal=True: v)
     rows = bad(run_suite("lookup", only="independence of positions"))
     assert {row.extra["behaviour"] for row in rows} == {
         "attention of equal weights", "causal attention",

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from posinfo import __version__
+from posinfo.catalogue import code_path
 from posinfo.claims import Claim, Inconsistency, Selector, Weight
 from posinfo.errors import InputError
 from posinfo.gate import problems
@@ -332,11 +333,6 @@ def case_commands(rows: Sequence[Row]) -> tuple[str, ...]:
 def rerun(suite: str) -> str:
     """The command that measures a suite anew."""
     return f"snakemake --cores 4 --forcerun results/suites/{suite}.csv"
-
-
-def code_path(suite: str) -> str:
-    """The module that measures a suite."""
-    return f"src/posinfo/suites/{suite}.py"
 
 
 def claim_citation(claim: Claim, mark: Mark, digest: str) -> str:
