@@ -5,24 +5,17 @@ import math
 import pytest
 import torch
 
+from outcomes import bad, cases
 from posinfo import scaling
 from posinfo.encodings import cache, rotary
 from posinfo.encodings.attention import attend
 from posinfo.reference import attention as exact
 from posinfo.reference import rotary as reference
-from posinfo.rows import KEY, Row
+from posinfo.rows import KEY
 from posinfo.suites import cache as suite
 from posinfo.suites.common import draw
 
 THETAS = rotary.frequencies(8, 10000.0)
-
-
-def bad(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row.decision.outcome != "holds"]
-
-
-def cases(rows: list[Row]) -> set[str]:
-    return {row.case for row in rows}
 
 
 def numbers(*shape: int, seed: int = 0) -> torch.Tensor:

@@ -9,6 +9,7 @@ import math
 import pytest
 import torch
 
+from outcomes import bad, bad_cases
 from posinfo.encodings import rotary
 from posinfo.rows import KEY
 from posinfo.suites import formulations
@@ -16,14 +17,6 @@ from posinfo.suites import formulations
 SUITE = "formulations"
 ADJACENT = "posinfo.encodings.rotary.rotate_adjacent"
 HALVES = "posinfo.encodings.rotary.rotate_half_split"
-
-
-def bad(rows):
-    return [row for row in rows if row.decision.outcome != "holds"]
-
-
-def cases(rows) -> set[str]:
-    return {row.case for row in bad(rows)}
 
 
 def test_every_row_holds_under_a_name_of_its_own(measured):
@@ -137,7 +130,7 @@ FAULTS = {
 def test_a_fault_is_noticed_by_the_cases_that_can(run_suite, monkeypatch, fault):
     name, wrong, noticing = FAULTS[fault]
     monkeypatch.setattr(rotary, name, wrong)
-    assert cases(run_suite(SUITE)) == noticing
+    assert bad_cases(run_suite(SUITE)) == noticing
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,13 @@ import pytest
 import torch
 from torch.nn import functional
 
+from outcomes import bad, cases
 from posinfo import tiny
 from posinfo.encodings import learned
 from posinfo.reference import sampling
-from posinfo.rows import KEY, Row
+from posinfo.rows import KEY
 from posinfo.suites import lookup
 from posinfo.suites.lookup import cost, ends, trained, unreached
-
-
-def bad(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row.decision.outcome != "holds"]
-
-
-def cases(rows: list[Row]) -> set[str]:
-    return {row.case for row in rows}
-
 
 # What is measured as it is.
 
@@ -106,6 +98,15 @@ def test_a_faulty_sum_is_noticed(run_suite, monkeypatch, fault):
     for module in (learned, tiny):
         monkeypatch.setattr(module, "embed", wrong)
     assert noticing <= cases(bad(run_suite("lookup")))
+
+
+def test_every_shape_of_positions_is_noticed_when_its_rows_are_others(run_suite, monkeypatch):
+    monkeypatch.setattr(learned, "embed", summed(WRONG_SUMS["positions from 1"][0]))
+    rows = run_suite("lookup", only="shape of the positions")
+    right = [row for row in rows if row.extra["behaviour"] == "the rows"]
+    assert len(right) == 11
+    assert sum(row.quantity.endswith("ids [T]") for row in right) == 2
+    assert [row for row in bad(rows) if row.extra["behaviour"] == "the rows"] == right
 
 
 # Faults in the look-ups themselves.

@@ -5,18 +5,11 @@ import math
 import pytest
 import torch
 
+from outcomes import bad, cases
 from posinfo.encodings import alibi, layers, rotary, sinusoidal, t5
 from posinfo.proofs import permutation as proofs
 from posinfo.rows import Row
 from posinfo.suites import permutation as suite
-
-
-def bad(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row.decision.outcome != "holds"]
-
-
-def cases(rows: list[Row]) -> set[str]:
-    return {row.case for row in rows}
 
 
 def of(rows: list[Row], **wanted) -> list[Row]:

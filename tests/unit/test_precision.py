@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outcomes import bad, bad_cases
 from posinfo.encodings import rotary
 from posinfo.reference import codes
 from posinfo.reference import precision as reference
@@ -20,14 +21,6 @@ from posinfo.suites.common import DTYPES
 
 SUITE = "precision"
 LOW = ["float32", "float16", "bfloat16"]
-
-
-def bad(rows):
-    return [row for row in rows if row.decision.outcome != "holds"]
-
-
-def cases(rows) -> set[str]:
-    return {row.case for row in bad(rows)}
 
 
 def test_every_row_holds_under_a_name_of_its_own(measured):
@@ -91,7 +84,7 @@ FAULTS = {
 def test_a_fault_is_noticed(run_suite, monkeypatch, fault):
     name, wrong, noticing = FAULTS[fault]
     monkeypatch.setattr(rotary, name, wrong)
-    assert cases(run_suite(SUITE)) == noticing
+    assert bad_cases(run_suite(SUITE)) == noticing
 
 
 def test_a_nan_in_one_pair_is_an_error(run_suite, monkeypatch):

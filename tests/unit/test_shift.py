@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
+from outcomes import bad, cases
 from posinfo.checks import check_agreement
 from posinfo.encodings import alibi, layers, rotary, sinusoidal, t5
 from posinfo.errors import InputError
-from posinfo.rows import Row
 from posinfo.suites import shift as suite
 
 EXACT = "arbitrary precision"
@@ -18,14 +18,6 @@ PHRASE = "a phrase elsewhere"
 APART = "content and position kept apart"
 CODE = "code alone"
 VALUES = "values turned"
-
-
-def bad(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row.decision.outcome != "holds"]
-
-
-def cases(rows: list[Row]) -> set[str]:
-    return {row.case for row in rows}
 
 
 def test_every_row_holds(measured):

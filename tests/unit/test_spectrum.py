@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from outcomes import bad, bad_cases
 from posinfo.encodings import rotary
 from posinfo.reference import codes
 from posinfo.reference import rotary as reference
@@ -12,14 +13,6 @@ from posinfo.rows import KEY
 from posinfo.suites import spectrum
 
 SUITE = "spectrum"
-
-
-def bad(rows):
-    return [row for row in rows if row.decision.outcome != "holds"]
-
-
-def cases(rows) -> set[str]:
-    return {row.case for row in bad(rows)}
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +106,7 @@ FAULTS = {
 def test_a_fault_is_noticed_by_the_cases_that_can(quick, monkeypatch, fault):
     where, name, wrong, noticing = FAULTS[fault]
     monkeypatch.setattr(where, name, wrong)
-    assert cases(quick()) == noticing
+    assert bad_cases(quick()) == noticing
 
 
 def test_a_nan_is_an_error_wherever_it_goes(quick, monkeypatch):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 
+from outcomes import bad
 from posinfo import gate, scaling
 from posinfo.encodings import attention, learned, rotary
 from posinfo.proofs import rotation as proofs
@@ -32,10 +33,6 @@ ANGLES = "posinfo.encodings.rotary.angles"
 @pytest.fixture(scope="module")
 def config_schema(root: Path) -> dict[str, Any]:
     return load_yaml(root / "workflow" / "schemas" / "config.schema.yaml")
-
-
-def bad(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if row.decision.outcome != "holds"]
 
 
 def measured_bad(rows: list[Row]) -> list[Row]:
