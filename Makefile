@@ -7,6 +7,8 @@ PYTHON = python3
 CORES = 4
 # More options for pip, such as an index to look for torch's small build in.
 PIP_ARGS =
+# The extra with the independent libraries; `make report PEERS=` leaves them out.
+PEERS = peers
 
 SHELL = /bin/bash
 .SHELLFLAGS = -c
@@ -85,13 +87,13 @@ $(VENV)/run.stamp: constraints.txt pyproject.toml $(MOVED)
 	@echo "  1 of 2: torch, the largest part"
 	@$(PIP) torch
 	@echo "  2 of 2: Snakemake, pandas, matplotlib and the other packages"
-	@$(PIP) --editable .
+	@$(PIP) --editable ".$(if $(PEERS),[$(PEERS)])"
 	@pwd > $(VENV)/place
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp
 	@echo "Adding to $(VENV) what the tests need"
-	@$(PIP) --editable ".[dev]"
+	@$(PIP) --editable ".[dev,peers]"
 	@touch $@
 
 tests/report/node_modules/.stamp: tests/report/package.json tests/report/package-lock.json
