@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from posinfo.extras import advice
 from posinfo.gate import file_lines, missing_lines, problems, verdict_line
 from posinfo.job import job, say_last
 from posinfo.schemas import fields_by_name, table_fields
@@ -30,6 +31,8 @@ if __name__ == "__main__":
             *missing_lines(missing),
         ]
         for line in lines:
+            say_last(line)
+        for line in advice(rows):
             say_last(line)
         verdicts = verdict_line(ledger)
         if lines:

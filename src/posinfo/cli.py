@@ -22,8 +22,10 @@ from posinfo import __version__
 from posinfo.catalogue import SUITES, listing
 from posinfo.checks import check_agreement, check_config
 from posinfo.errors import InputError, nearest
+from posinfo.extras import advice
 from posinfo.numbers_text import significant
 from posinfo.parameters import overlay, suite_parameters
+from posinfo.rows import PASSING
 from posinfo.schemas import load_yaml
 
 # Imported inside functions: torch, which takes a second, and rich, which most calls can spare.
@@ -34,8 +36,8 @@ CONFIG = ROOT / "config" / "config.yaml"
 SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.yaml"
 
 #: An outcome is a shape and a word, not a colour.
-MARKS = {"holds": "✓", "fails": "✗", "error": "!"}
-COLOURS = {"holds": "green", "fails": "red", "error": "yellow"}
+MARKS = {"holds": "✓", "fails": "✗", "error": "!", "not run": "–"}
+COLOURS = {"holds": "green", "fails": "red", "error": "yellow", "not run": "dim"}
 RELATIONS = {"within": "≤", "exceeds": "≥"}
 
 app = typer.Typer(
@@ -123,7 +125,9 @@ def measure(
         _print_json({"suite": suite, "outcomes": _outcomes(rows), "rows": rows})
     else:
         _print_rows(rows)
-    if not rows or any(row["outcome"] != "holds" for row in rows):
+    for line in advice(rows):
+        print(f"posinfo: {line}", file=sys.stderr)
+    if not rows or any(row["outcome"] not in PASSING for row in rows):
         raise Exit(1)
 
 

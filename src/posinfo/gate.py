@@ -10,7 +10,7 @@ from typing import Any
 from posinfo import digests
 from posinfo.errors import InputError
 from posinfo.ledger import contradiction_problems, row_name, row_problem
-from posinfo.rows import DECIDING, decide
+from posinfo.rows import DECIDING, PASSING, decide
 
 #: How many rows of one kind are named one by one before the rest is counted.
 NAMED = 3
@@ -20,7 +20,7 @@ def row_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each case and subject of which rows do not hold: counts, and the first few."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
-        if row["outcome"] != "holds":
+        if row["outcome"] not in PASSING:
             groups.setdefault((row["suite"], row["subject"]), []).append(row)
     lines = []
     for (suite, subject), bad in groups.items():
@@ -45,9 +45,15 @@ def suite_lines(rows: Sequence[Mapping[str, Any]], paths: Iterable[str]) -> list
 
 
 def ledger_lines(ledger: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each computed claim whose verdict is not the recorded one."""
+    """A line for each computed claim whose verdict is not the recorded one.
+
+    That it was not run is no verdict. Whether it could be is seen from the rows, which say which
+    package is not there: see :func:`not_run_lines`.
+    """
     lines = [] if ledger else ["results/ledger.csv: has no claims"]
     for claim in ledger:
+        if claim["reproduced"] == "not run":
+            continue
         if claim["kind"] == "computed" and claim["reproduced"] != claim["recorded"]:
             because = f": {claim['problem']}" if claim["problem"] else ""
             lines.append(
@@ -55,6 +61,19 @@ def ledger_lines(ledger: Sequence[Mapping[str, Any]]) -> list[str]:
                 f"reproduced {claim['reproduced']}{because}"
             )
     return lines
+
+
+def not_run_lines(
+    rows: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """A line for each claim that is said to be not run though no row of its suites says why."""
+    files = {f"results/suites/{row['suite']}.csv" for row in rows if row["outcome"] == "not run"}
+    return [
+        f"claim {claim['id']} ({claim['covers']}): is said to be not run, and no package that it "
+        "needs is missing"
+        for claim in ledger
+        if claim["reproduced"] == "not run" and files.isdisjoint(claim["files"].split())
+    ]
 
 
 def missing_lines(missing: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -92,19 +111,20 @@ def file_lines(
 
 
 def redecided_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each row that is said to hold and whose own values say otherwise."""
+    """A line for each row that is said to pass and whose own values say otherwise."""
     lines = []
     for row in rows:
-        if row["outcome"] != "holds":
+        if row["outcome"] not in PASSING:
             continue  # named already
         try:
             outcome = decide(row["relation"], **{name: row[name] for name in DECIDING}).outcome
         except ValueError as error:
             outcome = f"an error: {error}"
-        if outcome != "holds":
+        if outcome != row["outcome"]:
+            said = "hold" if row["outcome"] == "holds" else "be not run"
             lines.append(
-                f"results/suites/{row['suite']}.csv: {row_name(row)}: is said to hold, and its own "
-                f"values give {outcome}"
+                f"results/suites/{row['suite']}.csv: {row_name(row)}: is said to {said}, and its "
+                f"own values give {outcome}"
             )
     return lines
 
@@ -129,12 +149,16 @@ def problems(
         *redecided_lines(rows),
         *contradiction_problems(rows),
         *ledger_lines(ledger),
+        *not_run_lines(rows, ledger),
     ]
 
 
 def verdict_line(ledger: Sequence[Mapping[str, Any]]) -> str:
     """The verdicts of a run in one line, such as ``52 verified, 14 conditional, …``."""
-    order = ("verified", "conditional", "refuted", "undecided", "read", "judgement", "awaiting")
+    order = (
+        "verified", "conditional", "refuted", "undecided", "read", "judgement", "awaiting",
+        "not run",
+    )  # fmt: skip
     counts = {
         name: sum(claim["reproduced"] == name for claim in ledger)
         for name in order

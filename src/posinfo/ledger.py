@@ -3,7 +3,7 @@
 A verdict is never looked up: it follows from which rows a claim selects, how many, and
 whether they hold. Whatever is off (a row missing or one too many, a row that does not hold,
 a condition that does not separate support from counter-example) makes the claim *undecided*,
-which the gate refuses.
+which the gate refuses. A claim that selects rows by a package which is not there is *not run*.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ import jinja2
 from posinfo.claims import Claim, Selector
 from posinfo.errors import InputError
 from posinfo.numbers_text import at_least, at_most, significant
-from posinfo.rows import CONTRADICTION_MARGIN, KEY, key_text
+from posinfo.rows import CONTRADICTION_MARGIN, KEY, LIBRARY, key_text
 
 Row = Mapping[str, Any]
 
@@ -74,24 +74,36 @@ class Entry:
 def decide_claims(claims: Sequence[Claim], rows: Sequence[Row]) -> list[Entry]:
     """Join every claim to its rows and decide it."""
     by_suite: dict[str, list[Row]] = {}
+    lacking: dict[tuple[str, Any], str] = {}
     for row in rows:
-        by_suite.setdefault(row["suite"], []).append(row)
-    return [_decide(claim, by_suite) for claim in claims]
+        if row["outcome"] == "not run":  # decides nothing: it says why others are not there
+            lacking[row["suite"], row.get(LIBRARY)] = f"{row['subject']} {row['reference_text']}"
+        else:
+            by_suite.setdefault(row["suite"], []).append(row)
+    return [_decide(claim, by_suite, lacking) for claim in claims]
 
 
-def _decide(claim: Claim, by_suite: Mapping[str, Sequence[Row]]) -> Entry:
+def _decide(
+    claim: Claim, by_suite: Mapping[str, Sequence[Row]], lacking: Mapping[tuple[str, Any], str]
+) -> Entry:
     if claim.kind != "computed":
         reproduced = {"source": "read", "judgement": "judgement", "awaiting": "awaiting"}
         return Entry(claim, reproduced[claim.kind], (), (), (), "", claim.why, claim.headline)
     problems: list[str] = []
-    supporting = _collect(claim.supports, by_suite, problems)
-    breaking = _collect(claim.breaks, by_suite, problems)
+    not_run: dict[str, None] = {}
+    supporting = _collect(claim.supports, by_suite, lacking, problems, not_run)
+    breaking = _collect(claim.breaks, by_suite, lacking, problems, not_run)
     bad = [row for row in supporting + breaking if row["outcome"] != "holds"]
     if bad:
         problems.append(
             f"{len(bad)} of its {len(supporting) + len(breaking)} rows do not hold, "
             f"such as {row_name(bad[0])}"
         )
+    if not_run and not problems:
+        *others, last = sorted(not_run)
+        needed = f"{', '.join(others)} and {last}" if others else last
+        why = f"It needs {needed}; the recorded verdict is {claim.verdict}."
+        return Entry(claim, "not run", tuple(supporting), tuple(breaking), (), "", why, "")
     if claim.differs_in and not problems:
         common = _values(supporting, claim.differs_in) & _values(breaking, claim.differs_in)
         if common:
@@ -119,11 +131,26 @@ def select(selector: Selector, by_suite: Mapping[str, Sequence[Row]]) -> list[Ro
 
 
 def _collect(
-    selectors: Sequence[Selector], by_suite: Mapping[str, Sequence[Row]], problems: list[str]
+    selectors: Sequence[Selector],
+    by_suite: Mapping[str, Sequence[Row]],
+    lacking: Mapping[tuple[str, Any], str],
+    problems: list[str],
+    not_run: dict[str, None],
 ) -> list[Row]:
+    """The rows that selectors find; what is wrong with them, and which packages they lack."""
     collected: list[Row] = []
     for selector in selectors:
         found = select(selector, by_suite)
+        absent = [
+            lacking[selector.suite, name]
+            for name in selector.where.get(LIBRARY, ())
+            if (selector.suite, name) in lacking
+        ]
+        if absent:
+            # Which of its rows there would be is not known: those that there are must hold.
+            not_run |= dict.fromkeys(absent)
+            collected += [row for row in found if row not in collected]
+            continue
         if len(found) != selector.rows:
             problems.append(f"{selector.text()} finds {len(found)} rows, expected {selector.rows}")
         for column, values in selector.where.items():

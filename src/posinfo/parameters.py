@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from posinfo import extras
+
 #: Keys of the config that no suite is told: the suites' own sections, and the claims.
 NOT_SHARED = ("suites", "claims")
 
@@ -15,6 +17,8 @@ def shared_parameters(config: Mapping[str, Any]) -> dict[str, Any]:
 def suite_parameters(config: Mapping[str, Any], suite: str) -> dict[str, Any]:
     """What one suite is told; its own section wins over what is shared.
 
+    A suite that measures packages which may be left out is told which there are.
+
     Parameters
     ----------
     config
@@ -22,7 +26,10 @@ def suite_parameters(config: Mapping[str, Any], suite: str) -> dict[str, Any]:
     suite
         The suite's name: a key below ``suites``.
     """
-    return {**shared_parameters(config), **config["suites"][suite]}
+    told = {**shared_parameters(config), **config["suites"][suite]}
+    if suite in extras.NEEDED:
+        told["packages"] = extras.packages(suite, told["leave_out"])
+    return told
 
 
 def overlay(config: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

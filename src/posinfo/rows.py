@@ -9,9 +9,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-RELATIONS = ("within", "exceeds", "equals", "raises")
+RELATIONS = ("within", "exceeds", "equals", "raises", "needs")
 EVIDENCE = ("proof", "reference", "float32", "control", "peer", "trained")
-OUTCOMES = ("holds", "fails", "error")
+OUTCOMES = ("holds", "fails", "error", "not run")
+#: Outcomes that do not fail a run; what was not run is evidence for nothing all the same.
+PASSING = ("holds", "not run")
 
 #: The columns every suite has, in the order of the CSV; a suite's own columns follow.
 COLUMNS = (
@@ -35,6 +37,9 @@ COLUMNS = (
 
 #: The columns from which a row is decided, beside its relation.
 DECIDING = ("measured", "reference", "bound", "measured_text", "reference_text")
+
+#: The column in which rows name the package that they need, in a suite that can do without it.
+LIBRARY = "library"
 
 #: What identifies a row within its suite.
 KEY = ("case", "quantity", "subject")
@@ -72,6 +77,8 @@ def decide(
     ``exceeds``: abs(measured - reference) >= bound, ratio = bound / error.
     ``equals``: the two numbers, or the two texts, are the same.
     ``raises``: the two texts, an exception's type and message, are the same.
+    ``needs``: the two texts, the version of a package that is there and the one that the
+    measurement needs, are the same; otherwise it was *not run*, which is no failure.
 
     A missing value, NaN or infinity on either side, or a bound that is not a positive
     number, gives the outcome ``error``: it is evidence for nothing.
@@ -87,6 +94,10 @@ def decide(
         if not measured_text or not reference_text:
             return Decision("error")
         return Decision("holds" if measured_text == reference_text else "fails")
+    if relation == "needs":
+        if not measured_text or not reference_text:
+            return Decision("error")
+        return Decision("holds" if measured_text == reference_text else "not run")
     if not _finite(measured) or not _finite(reference):
         return Decision("error")
     error = abs(measured - reference)

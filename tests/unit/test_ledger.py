@@ -377,3 +377,74 @@ def test_every_row_of_support_counts(claims, records):
         left = [record for record in records if record is not gone]
         (again,) = decide_claims([entry.claim], left)
         assert again.reproduced == "undecided", entry.claim.id
+
+
+# --- packages that may be left out ----------------------------------------------------------------
+
+
+def needs(package: str, found: str = "not installed", suite: str = "peers") -> dict[str, Any]:
+    """The row that says whether a package is there."""
+    return Row(
+        suite=suite, case="libraries", quantity=f"version of {package}", subject=package,
+        relation="needs", evidence="peer", basis="b", measured_text=found, reference_text="1.0",
+        decision=decide("needs", measured_text=found, reference_text="1.0"),
+        extra={"library": package},
+    ).record()  # fmt: skip
+
+
+def of_library(package: str, **more: Any) -> dict[str, Any]:
+    return row(f"q of {package}", suite="peers", library=package, **more)
+
+
+BOTH = selector(2, suite="peers", quantity=("q of one", "q of two"), library=("one", "two"))
+
+
+def test_a_claim_on_a_package_that_is_not_there_is_not_run():
+    entry = decided([needs("one", "1.0"), needs("two"), of_library("one")], supports=(BOTH,))
+    assert (entry.reproduced, entry.problems, entry.headline) == ("not run", (), "")
+    assert entry.why == "It needs two 1.0; the recorded verdict is verified."
+    record = entry.record()
+    assert (record["reproduced"], record["problem"]) == ("not run", "")
+
+
+def test_with_its_packages_it_is_decided():
+    rows = [needs("one", "1.0"), needs("two", "1.0"), of_library("one"), of_library("two")]
+    assert decided(rows, supports=(BOTH,)).reproduced == "verified"
+
+
+def test_a_package_of_the_claim_s_counter_examples_counts_too():
+    rows = [*ROWS, needs("two")]
+    entry = decided(
+        rows, breaks=(selector(1, suite="peers", library="two"),), differs_in=("scale",),
+        condition="c", verdict="conditional",
+    )  # fmt: skip
+    assert entry.reproduced == "not run"
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        # A row of the library that is there does not hold.
+        ([needs("two"), of_library("one", bound=0.01)], "1 of its 1 rows do not hold"),
+        # Nothing says that the package is not there.
+        ([needs("one", "1.0"), of_library("one")], "finds 1 rows, expected 2"),
+        # Another suite's package is not this one's.
+        ([needs("two", suite="norms"), of_library("one")], "finds 1 rows, expected 2"),
+        # A package that the claim does not name excuses nothing.
+        ([needs("three"), of_library("one")], "finds 1 rows, expected 2"),
+    ],
+)
+def test_what_is_wrong_otherwise_stays_undecided(rows, problem):
+    assert problem in undecided(rows, supports=(BOTH,))
+
+
+def test_another_selector_of_the_claim_is_checked_all_the_same():
+    wrong = selector(7, scale=1)
+    assert "finds 2 rows, expected 7" in undecided([*ROWS, needs("two")], supports=(BOTH, wrong))
+
+
+def test_a_selector_that_names_no_package_is_not_excused():
+    unnamed = selector(2, suite="peers", evidence="float32")
+    assert "finds 1 rows, expected 2" in undecided(
+        [needs("two"), of_library("one")], supports=(unnamed,)
+    )

@@ -88,6 +88,23 @@ def test_a_mark_is_what_the_ledger_says(name: str) -> None:
     assert view.claim_mark(claim("a", "A01"), {"reproduced": name}).name == name
 
 
+def test_what_was_not_run_has_a_mark_of_its_own_and_no_recorded_verdict_beside_it() -> None:
+    one = claim("a", "A01", verdict="refuted")
+    entry = {
+        "reproduced": "not run", "why": "It needs x 1.0.", "problem": "", "condition": "",
+        "tightest_ratio": None,
+    }  # fmt: skip
+    mark = view.claim_mark(one, entry)
+    assert (mark.name, mark.word) == ("notrun", "not run")
+    links = {"a": view.claim_link(one, entry)}
+    shown = view.claim_view(one, entry, [], [], links=links, fields={})
+    assert (shown.recorded, shown.why, shown.problem) == ("", "It needs x 1.0.", "")
+    other = view.claim_view(
+        one, entry, [], [], links={"a": view.claim_link(one, {"reproduced": "verified"})}, fields={}
+    )
+    assert other.recorded == "refuted"
+
+
 def test_a_claim_without_a_ledger_entry_is_undecided() -> None:
     assert view.claim_mark(claim("a", "A01"), None).name == "undecided"
 

@@ -11,6 +11,7 @@ from posinfo.rows import (
     EVIDENCE,
     KEY,
     OUTCOMES,
+    PASSING,
     RELATIONS,
     Decision,
     Row,
@@ -163,6 +164,31 @@ def test_equals_takes_numbers_bit_for_bit(measured, reference):
 def test_texts_are_compared_whole(relation, measured, reference, outcome):
     decision = decide(relation, measured_text=measured, reference_text=reference)
     assert decision == Decision(outcome, None, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "version", "outcome"),
+    [
+        ("5.24.0", "5.24.0", "holds"),
+        ("5.24.1", "5.24.0", "not run"),
+        ("not installed", "5.24.0", "not run"),
+        ("", "5.24.0", "error"),
+        ("5.24.0", "", "error"),
+    ],
+)
+def test_a_package_is_there_in_its_version_or_not_run(found, version, outcome):
+    decision = decide("needs", measured_text=found, reference_text=version)
+    assert decision == Decision(outcome, None, None)
+
+
+def test_nothing_but_a_package_is_not_run():
+    assert "not run" in PASSING
+    for relation in set(RELATIONS) - {"needs"}:
+        for text in ("a", ""):
+            found = decide(relation, measured_text=text, reference_text="b")
+            assert found.outcome in ("fails", "error")
+    for relation in NUMERIC:
+        assert decide(relation, **usable()).outcome != "not run"
 
 
 def test_a_number_is_not_compared_with_a_text():

@@ -27,8 +27,9 @@ def test_each_relation_is_recorded_under_its_name(rows):
     rows.exceeds("exceeds", 1.0, 2.0, bound=0.5, **COMMON)
     rows.equals("equals", 3, 3, **COMMON)
     rows.raises("raises", fail, "IndexError: out of range", **COMMON)
+    assert rows.needs("needs", "1.0", "1.0", evidence="peer", basis="b")
     assert [row.relation for row in rows.rows] == list(RELATIONS)
-    assert [row.decision.outcome for row in rows.rows] == ["holds"] * 4
+    assert [row.decision.outcome for row in rows.rows] == ["holds"] * 5
     assert {(row.suite, row.case) for row in rows.rows} == {("s", "c")}
 
 
@@ -39,6 +40,19 @@ def test_the_same_numbers_the_other_way_round_fail(rows):
     rows.raises("raises", fail, "IndexError: another message", **COMMON)
     rows.raises("raises, another type", fail, "ValueError: out of range", **COMMON)
     assert [row.decision.outcome for row in rows.rows] == ["fails"] * 5
+
+
+@pytest.mark.parametrize("found", ["not installed", "1.0.1", "left out by the config"])
+def test_a_package_that_is_not_there_in_its_version_is_not_run(rows, found):
+    assert not rows.needs("needs", found, "1.0", evidence="peer", basis="b")
+    [row] = rows.rows
+    assert (row.decision.outcome, row.decision.ratio) == ("not run", None)
+    assert (row.subject, row.measured_text, row.reference_text) == ("needs", found, "1.0")
+
+
+def test_a_package_of_which_nothing_is_known_is_an_error(rows):
+    assert not rows.needs("needs", "", "1.0", evidence="peer", basis="b")
+    assert rows.rows[0].decision.outcome == "error"
 
 
 def test_a_call_that_raises_nothing_fails_and_says_what_came_back(rows):

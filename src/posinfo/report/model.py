@@ -301,6 +301,8 @@ class Page:
     rows: int
     awaiting: tuple[ClaimLink, ...]
     awaiting_statements: tuple[str, ...]
+    not_run: tuple[ClaimLink, ...]
+    not_run_advice: tuple[str, ...]
     findings: tuple[Finding, ...]
     inconsistencies: tuple[InconsistencyView, ...]
     lessons: tuple[LessonView, ...]

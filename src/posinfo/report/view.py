@@ -14,6 +14,7 @@ from posinfo import __version__
 from posinfo.catalogue import code_path
 from posinfo.claims import Claim, Inconsistency, Selector, Weight
 from posinfo.errors import InputError
+from posinfo.extras import advice
 from posinfo.gate import problems
 from posinfo.ledger import select
 from posinfo.numbers_text import significant
@@ -40,7 +41,7 @@ from posinfo.report.model import (
     SuiteView,
     Term,
 )
-from posinfo.rows import CONTRADICTION_MARGIN, EVIDENCE, TIGHT_ABOVE, WIDE_BELOW
+from posinfo.rows import CONTRADICTION_MARGIN, EVIDENCE, PASSING, TIGHT_ABOVE, WIDE_BELOW
 from posinfo.tidy import Fields
 
 PAGE = "report/index.html"
@@ -110,9 +111,11 @@ def build(inputs: Inputs) -> Page:
         counts=counts(links.values()),
         claims=len(claims),
         statements=len({name for claim in claims for name in claim.covers}),
-        rows=len(inputs.rows),
+        rows=sum(row["outcome"] != "not run" for row in inputs.rows),
         awaiting=tuple(links[claim.id] for claim in awaiting),
         awaiting_statements=tuple(sorted({name for claim in awaiting for name in claim.covers})),
+        not_run=tuple(link for link in links.values() if link.mark.name == "notrun"),
+        not_run_advice=tuple(advice(inputs.rows)),
         findings=tuple(
             Finding(entries[claim.id]["headline"], links[claim.id])
             for claim in claims
@@ -158,7 +161,7 @@ def claim_mark(claim: Claim, entry: Record | None) -> Mark:
     """The mark of a claim by its ledger entry; without one it is undecided."""
     if entry is None:
         return words.MARKS["undecided"]
-    mark = words.MARKS.get(entry["reproduced"], words.MARKS["undecided"])
+    mark = words.MARKS.get(entry["reproduced"].replace(" ", ""), words.MARKS["undecided"])
     if mark.name == "read":
         return replace(mark, word=words.READINGS[claim.verdict])
     return mark
@@ -243,6 +246,8 @@ def claim_view(
     }
     separating = {name: titles.get(name, name) for name in claim.differs_in}
     rows = [*supporting, *breaking]
+    # What was not run has no verdict to set against the recorded one, which its text names.
+    differs = claim.kind == "computed" and mark.name not in (claim.verdict, "notrun")
     kinds = Counter(row["evidence"] for row in rows)
     tightest = entry["tightest_ratio"] if entry else None
     return ClaimView(
@@ -252,7 +257,7 @@ def claim_view(
         covers=claim.covers,
         statement=claim.statement,
         mark=mark,
-        recorded=claim.verdict if claim.kind == "computed" and claim.verdict != mark.name else "",
+        recorded=claim.verdict if differs else "",
         problem=entry["problem"] if entry else "the ledger has no entry for it",
         condition=entry["condition"] if entry else "",
         why=entry["why"] if entry else "",
@@ -504,7 +509,7 @@ def _notable(claim: Claim, links: Mapping[str, ClaimLink]) -> bool:
 
 def suite_view(suite: Suite, rows: Sequence[Row]) -> SuiteView:
     """A suite in the overview, with its rows counted by kind of evidence."""
-    own = [row for row in rows if row["suite"] == suite.name]
+    own = [row for row in rows if row["suite"] == suite.name and row["outcome"] != "not run"]
     kinds = Counter(row["evidence"] for row in own)
     return SuiteView(
         anchor=f"suite-{suite.name}",
@@ -513,7 +518,7 @@ def suite_view(suite: Suite, rows: Sequence[Row]) -> SuiteView:
         cases=tuple(Term(name, meaning) for name, meaning in suite.cases.items()),
         rows=len(own),
         by_evidence=tuple(kinds[kind] for kind in EVIDENCE),
-        not_holding=sum(row["outcome"] != "holds" for row in own),
+        not_holding=sum(row["outcome"] not in PASSING for row in own),
         path=suite.path,
         digest=suite.digest,
         code=code_path(suite.name),

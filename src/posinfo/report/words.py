@@ -80,6 +80,11 @@ MARKS = {
             "nothing computes it; what bears on it is named, and it is never counted as verified",
         ),
         Mark("awaiting", "awaiting", "not measured yet; it counts for nothing"),
+        Mark(
+            "notrun",
+            "not run",
+            "it needs a package that was left out of this run; it counts for nothing",
+        ),
     )
 }
 
@@ -94,6 +99,7 @@ OUTCOMES = {
     "holds": Mark("verified", "holds", "the assertion is true"),
     "fails": Mark("refuted", "fails", "the assertion is false; the run fails"),
     "error": Mark("undecided", "error", "a crash, a missing value, NaN or infinity"),
+    "not run": Mark("notrun", "not run", "a package that it needs is not there"),
 }
 
 RELATION_TERMS = (
@@ -104,6 +110,7 @@ RELATION_TERMS = (
     ),
     Term("equals", "measured and reference are the same number or text, with nothing allowed"),
     Term("raises", "the call ends in the expected exception with the expected message"),
+    Term("needs", "a package is there, in the version that its rows were made with"),
 )
 
 OUTCOME_TERMS = (
@@ -112,6 +119,11 @@ OUTCOME_TERMS = (
     Term(
         "error",
         "a crash, a missing value, NaN or infinity: evidence for nothing, and the run fails",
+    ),
+    Term(
+        "not run",
+        "a package that may be left out is not there, so that its rows were not made: evidence "
+        "for nothing, and the run goes on",
     ),
 )
 

@@ -120,6 +120,29 @@ class Recorder:
             measured_text=measured, reference_text=reference,
         )  # fmt: skip
 
+    def needs(
+        self,
+        package: str,
+        found: str,
+        version: str,
+        *,
+        evidence: str,
+        basis: str,
+        **extra: object,
+    ) -> bool:
+        """Record whether a package is there in its version; without it the caller goes on.
+
+        Returns
+        -------
+        bool
+            Whether its rows can be made. If not, the row's outcome is *not run*.
+        """
+        self._add(
+            "needs", f"version of {package}", package, evidence, basis, extra,
+            measured_text=found, reference_text=version,
+        )  # fmt: skip
+        return self.rows[-1].decision.outcome == "holds"
+
     def crashed(self, error: Exception, *, subject: str) -> None:
         """Record that the measurement itself failed: an ``error`` row, whatever is claimed."""
         self.rows.append(

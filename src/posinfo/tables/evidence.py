@@ -15,9 +15,9 @@ def evidence(data: Data) -> list[Record]:
         If there is no row at all.
     """
     columns = ["suite", "evidence", "relation", "outcome", "error", "ratio"]
-    frame = pd.DataFrame(
-        [[row[name] for name in columns] for row in data.every_row], columns=columns
-    )
+    # What was not run is evidence of no kind.
+    run = [row for row in data.every_row if row["outcome"] != "not run"]
+    frame = pd.DataFrame([[row[name] for name in columns] for row in run], columns=columns)
     if frame.empty:
         raise MissingRows("no suite has a row")
     within = frame["relation"] == "within"
