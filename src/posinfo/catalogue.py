@@ -19,6 +19,7 @@ SUITES = (
     "spectrum",
     "permutation",
     "shift",
+    "peers",
 )
 
 _FOLDER = Path(__file__).parent / "suites"

@@ -73,7 +73,7 @@ def check_agreement(config: Mapping[str, Any], files: Sequence[str]) -> None:
 
 
 def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    offsets, extension = config["suites"]["offsets"], config["suites"]["extension"]
+    offsets = config["suites"]["offsets"]
     rows = offsets["table_rows"]
     if offsets["position_inside"] >= rows:
         yield "suites.offsets.position_inside", f"must be less than table_rows, {rows}"
@@ -111,18 +111,21 @@ def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 "suites.permutation.sentences",
                 f"{first!r} and {second!r} have not the same words",
             )
-    for key, among in (
-        ("head_dim", "head_dims"),
-        ("base", "bases"),
-        ("trained_length", "trained_lengths"),
-        ("factor", "factors"),
+    peers = config["suites"]["peers"]
+    if int(peers["proportion"] * peers["table"]["head_dim"] // 2) < 2:
+        yield "suites.peers.proportion", "must turn two pairs or more of the table's head_dim"
+    common = {"head_dim": "head_dims", "base": "bases", "factor": "factors"}
+    for suite, shown, keys in (
+        ("extension", "figure", common | {"trained_length": "trained_lengths"}),
+        ("peers", "table", common),
     ):
-        value, allowed = extension["figure"][key], extension[among]
-        if value not in allowed:
-            yield (
-                f"suites.extension.figure.{key}",
-                f"{value} is not measured: {among} has {', '.join(map(str, allowed))}",
-            )
+        for key, among in keys.items():
+            value, allowed = config["suites"][suite][shown][key], config["suites"][suite][among]
+            if value not in allowed:
+                yield (
+                    f"suites.{suite}.{shown}.{key}",
+                    f"{value} is not measured: {among} has {', '.join(map(str, allowed))}",
+                )
 
 
 def check_claims(

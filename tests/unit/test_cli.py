@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snakemake.utils import update_config
 
-from posinfo import __version__, cli
+from posinfo import __version__, cli, extras
 from posinfo.catalogue import SUITES, listing
 from posinfo.parameters import overlay, shared_parameters, suite_parameters
 
@@ -122,7 +122,9 @@ def test_rows_are_those_of_the_library_and_of_a_run():
         check=True,
     )
     assert found["rows"] == json.loads(library.stdout.splitlines()[-1])
-    assert found["outcomes"] == {"holds": len(found["rows"]), "fails": 0, "error": 0}
+    assert found["outcomes"] == {
+        "holds": len(found["rows"]), "fails": 0, "error": 0, "not run": 0,
+    }  # fmt: skip
 
 
 def test_a_row_that_does_not_hold_gives_1(tmp_path):
@@ -227,7 +229,9 @@ def test_a_suite_is_told_its_section_and_what_is_shared():
     config = cli.load_config(None)
     for suite in SUITES:
         told = suite_parameters(config, suite)
-        assert told.keys() == shared_parameters(config).keys() | config["suites"][suite].keys()
+        packages = {"packages"} if suite in extras.NEEDED else set()
+        own = config["suites"][suite].keys() | packages
+        assert told.keys() == shared_parameters(config).keys() | own
         assert {key: told[key] for key in config["suites"][suite]} == config["suites"][suite]
         assert told.keys() & {"suites", "claims"} == set()
 

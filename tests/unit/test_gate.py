@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from posinfo import digests, gate
+from posinfo import digests, extras, gate
 from posinfo.catalogue import SUITES
 from posinfo.ledger import decide_claims
 from posinfo.schemas import fields_by_name
@@ -185,3 +185,61 @@ def test_a_row_that_says_it_holds_and_does_not_is_named(records, ledger):
         [line] = gate.redecided_lines(changed)
         assert "is said to hold, and its own values give" in line
         assert line in gate.problems(changed, ledger, PATHS)
+
+
+# --- packages that may be left out ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def without_peers(root, claims, records, run_suite, tmp_path_factory):
+    """Rows and ledger of a run in which none of the libraries is there."""
+    packages = dict.fromkeys(extras.NEEDED["peers"], extras.ABSENT)
+    path = tmp_path_factory.mktemp("without") / "peers.csv"
+    fields = fields_by_name([root / "workflow" / "schemas" / "suites" / "peers.yaml"])
+    found = run_suite("peers", packages=packages)
+    write(path, [row.record() for row in found], fields["peers"])
+    own, lines = read_all([path], fields)
+    assert lines == []
+    rows = [record for record in records if record["suite"] != "peers"] + own
+    return rows, [entry.record() for entry in decide_claims(claims, rows)]
+
+
+def test_without_the_packages_the_gate_stays_green_and_counts_apart(without_peers, ledger):
+    rows, entries = without_peers
+    assert gate.problems(rows, entries, PATHS) == []
+    before, after = ([entry["reproduced"] for entry in each] for each in (ledger, entries))
+    lost = after.count("not run")
+    assert lost > 5
+    assert gate.verdict_line(entries).endswith(f", {lost} not run")
+    changed = sum(before.count(verdict) - after.count(verdict) for verdict in set(before))
+    assert changed == lost
+    # What was not run is counted nowhere else, and nothing else changed.
+    assert all(one == two for one, two in zip(before, after, strict=True) if two != "not run")
+
+
+def test_without_the_packages_the_run_says_what_to_install(without_peers):
+    [line] = extras.advice(without_peers[0])
+    assert line.startswith("not run for want of rotary-embedding-torch 0.9.1 (not installed), ")
+    assert line.endswith(": pip install -c constraints.txt -e '.[peers]'")
+
+
+def test_with_the_packages_there_is_nothing_to_install(records):
+    assert extras.advice(records) == []
+
+
+def test_a_row_that_is_called_not_run_to_hide_that_it_fails_is_named(records, ledger):
+    for relation in ("within", "equals"):
+        number = next(n for n, record in enumerate(records) if record["relation"] == relation)
+        changed = [*records]
+        changed[number] = records[number] | {"outcome": "not run"}
+        [line] = gate.problems(changed, ledger, PATHS)
+        assert "is said to be not run, and its own values give holds" in line
+
+
+def test_a_claim_that_is_called_not_run_though_nothing_is_missing_is_named(records, ledger):
+    number = next(n for n, entry in enumerate(ledger) if entry["kind"] == "computed")
+    changed = [*ledger]
+    changed[number] = ledger[number] | {"reproduced": "not run"}
+    [line] = gate.problems(records, changed, PATHS)
+    assert line.startswith(f"claim {ledger[number]['id']} ")
+    assert "no package that it needs is missing" in line

@@ -3,7 +3,9 @@
 import asyncio
 import importlib.util
 import json
+import os
 import re
+import subprocess
 import sys
 import tomllib
 from importlib import metadata
@@ -16,6 +18,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+
+from posinfo import extras
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -50,6 +54,7 @@ def lock_lines() -> list[str]:
 LOCK = pins(lock_lines())
 RUNTIME = pins(PROJECT["project"]["dependencies"])
 DEV = pins(PROJECT["project"]["optional-dependencies"]["dev"])
+PEERS = pins(PROJECT["project"]["optional-dependencies"]["peers"])
 
 
 def conda_part() -> tuple[list[str], list[str]]:
@@ -69,12 +74,12 @@ def lock_tool() -> ModuleType:
 
 def test_the_lock_holds_every_direct_pin():
     assert len(RUNTIME) > 10
-    direct = RUNTIME | DEV
+    direct = RUNTIME | DEV | PEERS
     assert {name: LOCK.get(name) for name in direct} == direct
 
 
-def test_no_package_is_pinned_for_running_and_for_development():
-    assert RUNTIME.keys() & DEV.keys() == set()
+def test_no_package_is_pinned_in_two_places():
+    assert len(RUNTIME | DEV | PEERS) == len(RUNTIME) + len(DEV) + len(PEERS)
 
 
 def test_the_build_backend_is_the_locks():
@@ -143,13 +148,37 @@ def test_every_library_that_the_code_imports_is_pinned():
     distributions = metadata.packages_distributions()
     for name in sorted(outside - set(sys.stdlib_module_names)):
         providers = {canonicalize_name(found) for found in distributions.get(name, [name])}
-        assert providers & RUNTIME.keys(), f"{name} is imported, and pyproject.toml does not pin it"
+        pinned = RUNTIME.keys() | (PEERS.keys() if importers(graph, name) == OPTIONAL else set())
+        assert providers & pinned, f"{name} is imported, and pyproject.toml does not pin it"
+
+
+#: The only modules that may import what may not be there.
+OPTIONAL = {"posinfo.libraries"}
+
+
+def importers(graph, name: str) -> set[str]:
+    return graph.find_modules_that_directly_import(name)
+
+
+def test_the_packages_that_a_run_can_do_without_are_the_pins_of_their_extra():
+    assert extras.NEEDED.keys() <= PROJECT["project"]["optional-dependencies"].keys()
+    assert extras.NEEDED["peers"] == PEERS
+
+
+def test_a_module_of_the_standard_library_s_weight_says_what_is_there():
+    """It is asked at every call of Snakemake: it must not import what it asks for."""
+    code = "import sys; from posinfo import extras; extras.packages('peers'); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert not {"transformers", "x_transformers", "torch"} & set(done.stdout.split())
 
 
 def test_what_is_installed_is_the_lock():
     """Results are those of the lock only if the lock is what runs."""
-    for name in RUNTIME:
-        assert Version(metadata.version(name)).public == RUNTIME[name], name
+    for name, version in (RUNTIME | PEERS).items():
+        assert Version(metadata.version(name)).public == version, name
 
 
 def test_refuses_what_is_no_pin():

@@ -26,7 +26,7 @@ def test_a_plain_run_makes_everything_and_says_so(finished):
         assert {row["outcome"] for row in rows} == {"holds"}, suite
     [last] = run.last_lines
     assert re.fullmatch(
-        r"8 claims: 3 verified, 1 conditional, 1 refuted, 1 read in sources, "
+        r"9 claims: 3 verified, 2 conditional, 1 refuted, 1 read in sources, "
         r"1 left to judgement, 1 awaiting\. Every row holds: report/index\.html",
         last,
     )
@@ -51,6 +51,8 @@ def test_two_forced_runs_are_byte_identical(project):
         ("src/posinfo/suites/norms.py", {"norms"}),
         ("src/posinfo/proofs/rotation.py", {"angles"}),
         ("src/posinfo/encodings/learned.py", {"shapes", "lookup"}),
+        ("src/posinfo/libraries.py", {"peers"}),
+        ("src/posinfo/extras.py", {"peers"}),
         ("src/posinfo/encodings/layers.py", {"permutation", "shift"}),
         ("src/posinfo/reference/rounding.py", set(SUITES)),
     ],
@@ -80,6 +82,39 @@ def test_one_suite_can_be_rerun_alone(project):
 def test_a_changed_parameter_measures_its_suite_alone(project):
     run = project.run("--dry-run", config={"suites": {"norms": {"scales": [1.0, 500.0]}}})
     assert re.findall(r"output: results/suites/(\w+)\.csv", run.output) == ["norms"], run.output
+
+
+# --- packages that may be left out: green, and said -------------------------------------------
+
+
+def test_without_a_library_its_claims_are_not_run_and_the_run_is_green(project):
+    before = project.results()
+    without = {"suites": {"peers": {"leave_out": ["transformers", "x-transformers"]}}}
+    run = project.run(config=without)
+    assert run.status == 0, run.output
+    assert run.jobs["measure_suite"] == 1
+    [advice, last] = run.last_lines
+    assert advice == (
+        "not run for want of transformers 5.24.0 (left out by the config), x-transformers 2.31.10 "
+        "(left out by the config): see suites.peers.leave_out"
+    )
+    assert last == (
+        "9 claims: 3 verified, 1 conditional, 1 refuted, 1 read in sources, 1 left to judgement, "
+        "1 awaiting, 1 not run. Every row holds: report/index.html"
+    )
+    page = (project.folder / PAGE).read_text(encoding="utf-8")
+    assert "1 claim was not run, for want of a package; not counted as verified" in page
+    assert "It needs transformers 5.24.0 and x-transformers 2.31.10; the recorded" in page
+    with open(project.folder / "results/suites/peers.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["subject"] for row in rows if row["outcome"] == "not run"] == [
+        "transformers", "x-transformers",
+    ]  # fmt: skip
+    # With the libraries back the suite is measured anew, and everything is as it was.
+    run = project.run()
+    assert run.status == 0, run.output
+    assert re.findall(r"output: results/suites/(\w+)\.csv", run.output) == ["peers"]
+    assert project.results() == before
 
 
 # --- red runs: exit 1, the page is there, the culprit is named last --------------------------

@@ -455,7 +455,13 @@ def _index_ramp_roundings(
 
 
 def _turn_ramp_roundings(
-    head_dim: int, base: float, trained_length: float, theta: list[float], few: float, many: float
+    head_dim: int,
+    base: float,
+    trained_length: float,
+    theta: list[float],
+    few: float,
+    many: float,
+    turn_roundings: int,
 ) -> tuple[list[float], list[float]]:
     """The share that a ramp over turns keeps and its absolute error in u.
 
@@ -468,7 +474,7 @@ def _turn_ramp_roundings(
     for own, made in zip(theta, turns(head_dim, base, trained_length), strict=True):
         made = float(made)
         ramp = (made - few) / width
-        slack = made * (own + 2) / width + 2 * abs(ramp)
+        slack = made * (own + turn_roundings) / width + 2 * abs(ramp)
         slack += 0.0 if is_float32(few) else few / width
         slack += 0.0 if is_float32(width) else abs(ramp)
         raw.append(ramp)
@@ -484,13 +490,26 @@ _THRESHOLDS = {
 
 
 def rounding_bounds(
-    method: str, head_dim: int, base: float, trained_length: float, factor: float, **options: Any
+    method: str,
+    head_dim: int,
+    base: float,
+    trained_length: float,
+    factor: float,
+    *,
+    turn_roundings: int = 2,
+    **options: Any,
 ) -> list[float]:
     """Bound of the relative error of each float32 frequency that :mod:`posinfo.scaling` gives.
 
     Counts the roundings of its formulas in units of u = 2^-24, the conditioning of the blends
     included; what it assumes of the machine is a power good to one unit in the last place and
     correctly rounded + - * /.
+
+    Parameters
+    ----------
+    turn_roundings
+        Roundings of a pair's turns within L beside those of its frequency: L / (2 pi) and a
+        product here. Who divides L by the wavelength 2 pi / theta has three.
 
     Returns
     -------
@@ -522,6 +541,8 @@ def rounding_bounds(
         theta = _blend_roundings(theta, kept, error, factor)
     elif method in _THRESHOLDS:
         few, many = (options.get(name, usual) for name, usual in _THRESHOLDS[method].items())
-        kept, error = _turn_ramp_roundings(head_dim, base, trained_length, theta, few, many)
+        kept, error = _turn_ramp_roundings(
+            head_dim, base, trained_length, theta, few, many, turn_roundings
+        )
         theta = _blend_roundings(theta, kept, error, factor)
     return [gamma(roundings) for roundings in theta]
