@@ -14,7 +14,7 @@ from posinfo.tables import FIGURES, TABLES, Data
 from posinfo.tidy import read, write
 
 #: Digits that are names and not measurements.
-NAMES = ("pair 0", "2π", "GPT-2", "float32")
+NAMES = ("pair 0", "2π", "GPT-2", "float32", "bfloat16")
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from posinfo import scaling
+from posinfo import extras, scaling
+from posinfo.captions import load
 from posinfo.ledger import decide_claims
-from posinfo.schemas import table_fields
+from posinfo.schemas import load_yaml, table_fields
 from posinfo.tables import FIGURES, TABLES, Data, MissingRows, build
 from posinfo.tables.extension import METHODS
 from posinfo.tables.figures import ORDERS
@@ -396,3 +397,37 @@ def test_every_row_on_orders_is_in_the_figure(made, records):
         if row["suite"] == "permutation" and row["case"] in {case for _, case, _ in ORDERS}
     ]  # fmt: skip
     assert len(made["permutation-error"]) == len(shown)
+
+
+# --- libraries that may be left out ---------------------------------------------------------------
+
+
+def test_the_table_of_libraries_has_one_line_for_each_that_was_not_run(
+    run_suite, ledger, config, root, tmp_path
+):
+    there = dict(extras.NEEDED["peers"])
+    fields = table_fields(root / "workflow" / "schemas" / "suites" / "peers.yaml")
+    captions = load(
+        root / "workflow" / "report" / "captions.yaml",
+        load_yaml(root / "workflow" / "schemas" / "captions.schema.yaml"),
+    )
+    shown = {}
+    for absent in ([], ["transformers"], list(there)):
+        packages = there | dict.fromkeys(absent, extras.ABSENT)
+        rows = [row.record() for row in run_suite("peers", packages=packages)]
+        write(tmp_path / "peers.csv", rows, fields)
+        made, reason = build(
+            TABLES["peers"], Data(read(tmp_path / "peers.csv", fields), ledger, config)
+        )
+        assert reason == ""
+        write(tmp_path / "table.csv", made, schema_of(root, "peers"))
+        again = read(tmp_path / "table.csv", schema_of(root, "peers"))
+        lines = [record for record in again if record["variant"].startswith("not run: ")]
+        assert [record["library"] for record in lines] == absent
+        assert {record["library"] for record in again} == set(there)
+        shown[len(absent)] = captions["peers"].filled(again).caption
+    assert "not run" not in shown[0]
+    assert shown[1].strip().endswith("Libraries that were not run: 1 of 3.")
+    assert "YaRN" in shown[0]
+    assert "YaRN" not in shown[1]
+    assert shown[3].strip() == "Libraries that were not run: 3 of 3."

@@ -13,6 +13,7 @@ from posinfo.tables import (
     figures,
     judgement,
     lessons,
+    peers,
     sources,
 )
 from posinfo.tables.data import Data, MissingRows, Record
@@ -36,6 +37,7 @@ TABLES: dict[str, Maker] = {
     "rescaling": extension.rescaling,
     "never-trained": extension.never_trained,
     "turns-of-models": extension.turns_of_models,
+    "peers": peers.peers,
     "judgement": judgement.judgement,
     "exercises": exercises.exercises,
     "sources": sources.sources,
