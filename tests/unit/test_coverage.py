@@ -29,6 +29,17 @@ SOURCE = ids("A06 A39 A45 A51 B08 B09 B10 B18 B25 B41 B47 B59 B70 B71 B72 B78")
 JUDGEMENT = ids("B40 B52 B53 B61")
 
 
+#: Claims that may be not run: those that rest on libraries which a run can do without.
+MAY_NOT_RUN = ids(
+    """
+    configurations-name-two-lengths libraries-change-the-base-alike libraries-differ-in-pairs
+    libraries-extend-alike libraries-interpolate-alike libraries-keep-positions-in-float32
+    libraries-rotate-alike libraries-rotate-one-at-a-time libraries-score-alike-after-reordering
+    ramp-in-whole-pairs yarn-in-libraries-is-the-papers
+    """
+)
+
+
 @pytest.fixture(scope="module")
 def kinds(claims) -> dict[str, set[str]]:
     """The kinds of claims that cover each statement."""
@@ -68,6 +79,24 @@ def test_all_others_are_computed(kinds):
     lacking = {name for name in others - AWAITING_TOO if "computed" not in kinds[name]}
     assert lacking == set()
     assert len(others) > 55
+
+
+def test_the_claims_that_may_be_not_run_are_those_of_the_list(claims, records):
+    """All rest on rows of peers alone, and each of their selectors names its libraries."""
+    from posinfo.ledger import decide_claims
+
+    assert {claim.id for claim in claims if "peers" in claim.suites} == MAY_NOT_RUN
+    for claim in claims:
+        if claim.id in MAY_NOT_RUN:
+            assert all("library" in one.where for one in claim.supports + claim.breaks), claim.id
+    for entry in decide_claims(claims, records):
+        assert ("peer" in entry.evidence) == (entry.claim.id in MAY_NOT_RUN)
+
+
+def test_what_may_be_not_run_covers_no_statement_alone(claims):
+    """Without the libraries every statement still has what decides it."""
+    elsewhere = {one for claim in claims if claim.id not in MAY_NOT_RUN for one in claim.covers}
+    assert elsewhere == STATEMENTS
 
 
 def test_a_statement_stands_in_its_own_lessons_file(claims):
