@@ -19,13 +19,13 @@ FOUR_DECIMALS = 1e-4
 
 
 def _shape(probe: Probe) -> Finding:
-    q, k = (probe.draw(2, 4, 5, 8, salt=salt) for salt in (1, 2))
+    q, k = (probe.draw(2, 4, 5, probe.widths()[0], salt=salt) for salt in (1, 2))
     probe.turn(q, k, range(5))
     return stated(True)
 
 
 def _norm(probe: Probe) -> Finding:
-    q, k = (probe.draw(2, 4, 5, 8, salt=salt) for salt in (1, 2))
+    q, k = (probe.draw(2, 4, 5, probe.widths()[0], salt=salt) for salt in (1, 2))
     worst = 0.0
     for before, after in zip((q, k), probe.turn(q, k, range(5)), strict=True):
         norms = [x.double().norm(dim=-1) for x in (before, after)]
@@ -35,7 +35,7 @@ def _norm(probe: Probe) -> Finding:
 
 
 def _equal_scores(probe: Probe) -> Finding:
-    x = probe.draw(1, 8)
+    x = probe.draw(1, probe.widths()[0])
 
     def score(i: int, j: int) -> float:
         q, _ = probe.turn(x, x, [i])
