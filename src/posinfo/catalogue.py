@@ -20,6 +20,7 @@ SUITES = (
     "permutation",
     "shift",
     "peers",
+    "controls",
 )
 
 _FOLDER = Path(__file__).parent / "suites"

@@ -5,7 +5,7 @@ from posinfo.battery.base import Battery
 
 #: By kind: the battery itself, and those that are asked beside it.
 BATTERIES: dict[str, tuple[Battery, ...]] = {
-    "rotary": (rotary.BATTERY, lessons.BATTERY),
+    "rotary": (rotary.BATTERY, lessons.BATTERY, lessons.EXERCISE),
 }
 
 

@@ -37,6 +37,8 @@ LAST_POSITION = 131_072
 WIDTHS = (8, 64, 128)
 BASES = (10_000.0, 500_000.0)
 SEED = 123
+#: An entry of a rotation matrix below this is rounding: what float32 makes of a sum of ones.
+STILL = 1e-6
 
 #: Whole positions far out: odd ones, for few bits hold even ones only, and the ends of tables.
 FAR = (65, 255, 257, 1023, 1025, 2047, 2049, 4095, 4097, 8191, 8193, 16_383, 32_769, 65_537,
@@ -72,6 +74,7 @@ class Rotary:
     last_position: int = LAST_POSITION
 
 
+@cache
 def frequency_bound(rotary_dim: int, base: float) -> np.ndarray:
     """Relative bound on each float32 frequency, by whichever road; shape [d/2].
 
@@ -90,6 +93,12 @@ def _frequencies(rotary_dim: int, base: float) -> np.ndarray:
 
 def _numbers(x: Tensor) -> np.ndarray:
     return x.detach().double().numpy()
+
+
+@cache
+def _drawn(shape: tuple[int, ...], seed: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator, dtype=torch.float64).float()
 
 
 class Probe:
@@ -115,8 +124,7 @@ class Probe:
 
     def draw(self, *shape: int, salt: int = 0) -> Tensor:
         """Standard normal numbers, the same in every call with the same arguments."""
-        generator = torch.Generator().manual_seed(SEED + salt)
-        return torch.randn(*shape, generator=generator, dtype=torch.float64).float()
+        return _drawn(shape, SEED + salt).clone()
 
     def positions(self, values: Sequence[float]) -> Tensor:
         """Positions as the subject takes them: whole ones as int64 if it can, else as float32."""
@@ -526,9 +534,8 @@ def _direction(probe: Probe) -> Finding:
         score = float(_scores(at[query][0], at[key][1])[0])
         expected = float((conj * np.exp(1j * offset * theta)).real.sum()) + rest
         mirrored = float((conj * np.exp(-1j * offset * theta)).real.sum()) + rest
-        bound = float(np.abs(conj).sum()) * (
-            gamma(2 * ROTATION) + 3 * gamma(5 + 3 * math.log(BASES[0]))
-        )
+        phase = 3 * theta * (frequency_bound(beyond, BASES[0]) + UNIT["float32"])
+        bound = float((np.abs(conj) * (phase + gamma(2 * ROTATION))).sum())
         words = f"score at offset {offset:+d}"
         if abs(score - expected) > bound >= abs(score - mirrored):
             words += f" is that of offset {-offset:+d}: it turns the other way round"
@@ -539,19 +546,25 @@ def _direction(probe: Probe) -> Finding:
 
 def _composition(probe: Probe) -> Finding:
     """Turned by a and then by b is turned by a + b."""
-    worst, a, b = 0.0, 3, 8
+    a, b = 3, 8
     width = probe.widths()[0]
+    dim = probe.rotated(width)
     x = probe.draw(4, width)
-    bound = 3 * gamma(ROTATION) + float(
-        (probe.angles(width, [a + b], BASES[0]) * 2 * gamma(5 + 3 * math.log(BASES[0]))).max()
-    )
+    # Each angle is off by its share of a frequency's error and by one rounding.
+    angles = probe.angles(width, [a + b], BASES[0])
+    relative = frequency_bound(dim, BASES[0]) + UNIT["float32"]
+    bound = np.broadcast_to(3 * gamma(ROTATION) + 2 * angles * relative, (4, dim // 2))
+    findings: list[Finding] = []
     for which in (0, 1):
         first = probe.turn(x, x, [a] * 4)[which]
         twice = probe.turn(first, first, [b] * 4)[which]
         once = probe.turn(x, x, [a + b] * 4)[which]
         gap = np.abs(probe.pairs(twice) - probe.pairs(once)) / np.abs(probe.pairs(x))
-        worst = max(worst, float(np.where(np.isnan(gap), math.inf, gap).max()))
-    return verdict(worst, bound, f"by {a} and then by {b}, against by {a + b}")
+        gap = np.where(np.isnan(gap), math.inf, gap)
+        at = np.unravel_index(np.argmax(gap / bound), gap.shape)
+        words = f"by {a} and then by {b}, against by {a + b}"
+        findings.append(verdict(float(gap[at]), float(bound[at]), words))
+    return worst_of(findings)
 
 
 def _linear(probe: Probe) -> Finding:
@@ -617,7 +630,7 @@ def _whole_width(probe: Probe) -> Finding:
     width = probe.widths()[0]
     # Far enough out that the slowest pair of the narrowest head has moved by more than rounding.
     matrix = _matrix(probe, width, min(50, probe.subject.last_position))
-    still = [i for i in range(width) if np.abs(matrix[:, i] - np.eye(width)[:, i]).max() < 1e-6]
+    still = [i for i in range(width) if np.abs(matrix[:, i] - np.eye(width)[:, i]).max() < STILL]
     expected = list(range(probe.rotated(width), width))
     if still == expected:
         return stated(True)
@@ -645,7 +658,7 @@ def _pairing(probe: Probe) -> Finding:
     """Each dimension mixes with one other, and all by one layout."""
     width = probe.widths()[0]
     dim = probe.rotated(width)
-    coupled = np.abs(_matrix(probe, width, min(50, probe.subject.last_position))) > 1e-6
+    coupled = np.abs(_matrix(probe, width, min(50, probe.subject.last_position))) > STILL
     either_way = (coupled | coupled.T) & ~np.eye(width, dtype=bool)
     partners = {i: np.flatnonzero(either_way[i]).tolist() for i in range(dim)}
     wanted = {

@@ -109,11 +109,11 @@ def by_matrices(q, k, positions, base):
         frequencies = 1 / base ** (torch.arange(0, dim, 2) / dim)
         angles = torch.outer(positions.float(), frequencies)
         matrices = torch.zeros(len(positions), dim, dim)
-        for i in range(dim // 2):
-            matrices[:, 2 * i, 2 * i] = angles[:, i].cos()
-            matrices[:, 2 * i, 2 * i + 1] = -angles[:, i].sin()
-            matrices[:, 2 * i + 1, 2 * i] = angles[:, i].sin()
-            matrices[:, 2 * i + 1, 2 * i + 1] = angles[:, i].cos()
+        even = torch.arange(0, dim, 2)
+        odd = even + 1
+        matrices[:, even, even] = matrices[:, odd, odd] = angles.cos()
+        matrices[:, even, odd] = -angles.sin()
+        matrices[:, odd, even] = angles.sin()
         return (matrices @ x.float().unsqueeze(-1)).squeeze(-1).to(x.dtype)
 
     return rotate(q), rotate(k)
@@ -219,7 +219,7 @@ STATELESS = {
 }
 
 #: Rows of the cached table: it declares that it ends there.
-CACHED_ROWS = 8192
+CACHED_ROWS = 2048
 
 
 def _stateless(name: str, turn: Callable) -> Rotary:
@@ -231,7 +231,8 @@ RIGHT: dict[str, Callable[[], Rotary]] = {
     "cached table": lambda: Rotary(
         "cached table", cached_table(CACHED_ROWS), last_position=CACHED_ROWS - 1
     ),
-    "growing table": lambda: Rotary("growing table", growing_table()),
+    # It ends nowhere; asked up to here, since each check makes it anew.
+    "growing table": lambda: Rotary("growing table", growing_table(), last_position=16_383),
     "partial rotation, declared": lambda: Rotary(
         "partial rotation, declared", partial_rotation, rotary_dim=32
     ),

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posinfo.battery import lessons
-from posinfo.battery.rotary import BATTERY, SEED, Rotary
+from posinfo.battery.catalogue import checks_of
+from posinfo.battery.rotary import SEED, Rotary
 from posinfo.encodings.rotary import (
     angles,
     frequencies,
@@ -340,11 +340,11 @@ _VALUES = (
 #: Those that look beyond the trained length of 4,096, or between whole positions.
 _BEYOND = ("fractional positions", "far positions", "half precision")
 _NORM, _SCORES = "lesson B: norm", "lesson A: equal scores"
-_ALL = (*BATTERY.names(), *lessons.BATTERY.names())
+_TWO, _BY_VALUE = "exercise: two vectors", "exercise: values"
 
 
 def _all_but(*accepting: str) -> tuple[str, ...]:
-    return tuple(name for name in _ALL if name not in accepting)
+    return tuple(name for name in checks_of("rotary") if name not in accepting)
 
 
 # --- the faults -----------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ FAULTS: tuple[Fault, ...] = (
             "by d/2."
         ),
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
         replaces={"posinfo.encodings.rotary.frequency": lambda i, d, base: 1 / base ** (i / d)},
     ),
     _fault(
@@ -393,7 +393,7 @@ FAULTS: tuple[Fault, ...] = (
         ),
         hint="The divisor of 2i is the width of the head, not the number of its pairs.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
         replaces={"posinfo.encodings.rotary.frequency": lambda i, d, base: 1 / base ** (4 * i / d)},
     ),
     _fault(
@@ -404,7 +404,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="xlite-dev/LeetCUDA, issue 289: a position divided by the frequency.",
         hint="Frequencies fall from 1: divide by base^(2i/d), or negate the exponent, not both.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "offset alone", "direction", "composition"),
+        rejected_by=(*_VALUES, "offset alone", "direction", "composition", _TWO, _BY_VALUE),
         replaces={"posinfo.encodings.rotary.frequency": lambda i, d, base: base ** (2 * i / d)},
     ),
     _fault(
@@ -415,7 +415,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="Not seen in public; stands for tables that are filled from the wrong end.",
         hint="Pair 0 turns by one radian a position; the frequencies fall from there.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
     ),
     _fault(
         "base ignored",
@@ -441,7 +441,7 @@ FAULTS: tuple[Fault, ...] = (
         ),
         hint="Take the width from the tensor that is rotated.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
         replaces={
             "posinfo.encodings.rotary.frequency": lambda i, d, base: 1 / base ** (2 * i / 128)
         },
@@ -460,7 +460,7 @@ FAULTS: tuple[Fault, ...] = (
             "turns by 1 radian."
         ),
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
         replaces={
             "posinfo.encodings.rotary.frequency": lambda i, d, base: 1 / base ** (2 * (i + 1) / d)
         },
@@ -473,7 +473,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="Asked about in ggml-org/llama.cpp, issue 1234: whether a factor with pi is missing.",
         hint="Position times frequency is in radians already.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "offset alone", "direction"),
+        rejected_by=(*_VALUES, "offset alone", "direction", "composition", _TWO, _BY_VALUE),
         replaces={
             "posinfo.encodings.rotary.angles": lambda at, theta: torch.rad2deg(angles(at, theta))
         },
@@ -489,7 +489,7 @@ FAULTS: tuple[Fault, ...] = (
         ),
         hint="Give each pair its own frequency: the table of angles has one column a pair.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
         replaces={"posinfo.encodings.rotary.frequency": lambda i, d, base: 1 / base ** (0 * i)},
     ),
     _fault(
@@ -506,7 +506,7 @@ FAULTS: tuple[Fault, ...] = (
             "with it."
         ),
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
     ),
     _fault(
         "exponent over the head in a partial rotation",
@@ -520,7 +520,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="pie-project/pie, pull request 603.",
         hint="Divide by the number of dimensions that are rotated.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "offset alone", "direction"),
+        rejected_by=(*_VALUES, "offset alone", "direction", _BY_VALUE),
     ),
     _fault(
         "pairs beyond the 32nd left still",
@@ -559,7 +559,14 @@ FAULTS: tuple[Fault, ...] = (
             "Advance the position after the step, or use one set of positions for queries and keys."
         ),
         caught_by="q and k alike",
-        rejected_by=(*_VALUES, "position zero", "direction", "composition", "q and k alike"),
+        rejected_by=(
+            *_VALUES,
+            "position zero",
+            "direction",
+            "composition",
+            "q and k alike",
+            _BY_VALUE,
+        ),
     ),
     _fault(
         "positions in bfloat16",
@@ -638,6 +645,7 @@ FAULTS: tuple[Fault, ...] = (
             "direction",
             "composition",
             "no memory",
+            _BY_VALUE,
         ),
         replaces={
             "posinfo.encodings.rotary.angles": lambda at, theta: angles(_counted(at, 0), theta)
@@ -726,6 +734,8 @@ FAULTS: tuple[Fault, ...] = (
             "composition",
             _NORM,
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
     ),
     _fault(
@@ -739,7 +749,16 @@ FAULTS: tuple[Fault, ...] = (
         ),
         hint="Use one layout; weights of the other need their rows reordered once.",
         caught_by="q and k alike",
-        rejected_by=(*_VALUES, "pair norms", "offset alone", "direction", "q and k alike", _SCORES),
+        rejected_by=(
+            *_VALUES,
+            "pair norms",
+            "offset alone",
+            "direction",
+            "q and k alike",
+            _SCORES,
+            _TWO,
+            _BY_VALUE,
+        ),
     ),
     _fault(
         "pairs of a partial rotation across the head",
@@ -753,7 +772,7 @@ FAULTS: tuple[Fault, ...] = (
         ),
         hint="Cut off the part that is rotated first, and split that in halves.",
         caught_by="whole width",
-        rejected_by=(*_VALUES, "whole width", "pairing", "pair norms", "direction"),
+        rejected_by=(*_VALUES, "whole width", "pairing", "pair norms", "direction", _BY_VALUE),
     ),
     _fault(
         "pairs not put back",
@@ -783,7 +802,7 @@ FAULTS: tuple[Fault, ...] = (
             "need that sign."
         ),
         caught_by="direction",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
         replaces={"posinfo.encodings.rotary.rotate_pair": _clockwise},
     ),
     _fault(
@@ -797,7 +816,7 @@ FAULTS: tuple[Fault, ...] = (
         ),
         hint="The minus stands at y sin in the first line alone.",
         caught_by="position zero",
-        rejected_by=(*_VALUES, "position zero", "direction", "composition"),
+        rejected_by=(*_VALUES, "position zero", "direction", "composition", _BY_VALUE),
         replaces={"posinfo.encodings.rotary.rotate_pair": _reflected},
     ),
     _fault(
@@ -819,6 +838,8 @@ FAULTS: tuple[Fault, ...] = (
             "composition",
             _NORM,
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
         replaces={"posinfo.encodings.rotary.rotate_pair": _overwritten},
     ),
@@ -830,7 +851,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="NeuraLegion/shainet, pull request 110: keys rotated again when they leave the cache.",
         hint="Rotate once, before keys enter the cache or after they leave it.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
         replaces={"posinfo.encodings.rotary.rotate_adjacent": _twice},
     ),
     _fault(
@@ -848,6 +869,8 @@ FAULTS: tuple[Fault, ...] = (
             "direction",
             "q and k alike",
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
         replaces={
             "posinfo.encodings.rotary.rotate_complex": lambda q, k, r: (
@@ -864,7 +887,15 @@ FAULTS: tuple[Fault, ...] = (
         seen="Not seen in public; stands for a conjugate taken once too often.",
         hint="The dot product conjugates by itself: turn queries and keys alike.",
         caught_by="q and k alike",
-        rejected_by=(*_VALUES, "offset alone", "direction", "q and k alike", _SCORES),
+        rejected_by=(
+            *_VALUES,
+            "offset alone",
+            "direction",
+            "q and k alike",
+            _SCORES,
+            _TWO,
+            _BY_VALUE,
+        ),
         replaces={
             "posinfo.encodings.rotary.rotate_complex": lambda q, k, r: (
                 rotate_complex(q, k, r)[0],
@@ -883,7 +914,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="Not seen in public; stands for two results that are unpacked in the wrong order.",
         hint="At position 0 cos is 1 and sin is 0, and nothing moves.",
         caught_by="position zero",
-        rejected_by=(*_VALUES, "position zero", "direction", "composition"),
+        rejected_by=(*_VALUES, "position zero", "direction", "composition", _BY_VALUE),
         replaces={"posinfo.encodings.rotary.rotate_pair": _swapped},
     ),
     _fault(
@@ -906,6 +937,8 @@ FAULTS: tuple[Fault, ...] = (
             "composition",
             _NORM,
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
     ),
     _fault(
@@ -924,6 +957,8 @@ FAULTS: tuple[Fault, ...] = (
             "composition",
             _NORM,
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
         replaces={"posinfo.encodings.rotary.rotate_pair": _sine_missing},
     ),
@@ -946,6 +981,8 @@ FAULTS: tuple[Fault, ...] = (
             "composition",
             _NORM,
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
         replaces={"posinfo.encodings.rotary.rotate_pair": _cosine_alone},
     ),
@@ -971,6 +1008,8 @@ FAULTS: tuple[Fault, ...] = (
             "linear",
             _NORM,
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
         replaces={"posinfo.encodings.rotary.rotate_adjacent": _added},
     ),
@@ -1022,7 +1061,15 @@ FAULTS: tuple[Fault, ...] = (
         seen="pytorch/torchtitan, pull request 3787: the factor stood in the table of cos and sin.",
         hint="Multiply cos and sin by the attention factor with the extension only.",
         caught_by="pair norms",
-        rejected_by=(*_VALUES, "position zero", "pair norms", "direction", "composition", _NORM),
+        rejected_by=(
+            *_VALUES,
+            "position zero",
+            "pair norms",
+            "direction",
+            "composition",
+            _NORM,
+            _BY_VALUE,
+        ),
         replaces={"posinfo.encodings.rotary.rotate_adjacent": _warmer},
     ),
     _fault(
@@ -1033,7 +1080,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="Not seen in public; stands for a factor of arXiv 2306.15595 that stays in a config.",
         hint="Divide positions by the factor with the extension only.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
         replaces={"posinfo.encodings.rotary.angles": lambda at, theta: angles(at / FACTOR, theta)},
     ),
     _fault(
@@ -1047,7 +1094,7 @@ FAULTS: tuple[Fault, ...] = (
         ),
         hint="Raise the base with the extension only.",
         caught_by="near positions",
-        rejected_by=(*_VALUES, "direction"),
+        rejected_by=(*_VALUES, "direction", _BY_VALUE),
     ),
     _fault(
         "base follows the call's length",
@@ -1070,7 +1117,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="lucidrains/x-transformers, issue 40, does so by default.",
         hint="Rotate the whole width, or declare the partial rotation.",
         caught_by="whole width",
-        rejected_by=(*_VALUES, "whole width", "pairing", "direction"),
+        rejected_by=(*_VALUES, "whole width", "pairing", "direction", _BY_VALUE),
     ),
     _fault(
         "table of the first base kept",
@@ -1107,6 +1154,7 @@ FAULTS: tuple[Fault, ...] = (
             "composition",
             "no memory",
             "half precision",
+            _BY_VALUE,
         ),
     ),
     _fault(
@@ -1117,7 +1165,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="lucidrains/rotary-embedding-torch, issue 11.",
         hint="Put the offset, or the positions, into the key of the cache.",
         caught_by="no memory",
-        rejected_by=("positions count", "direction", "composition", "no memory"),
+        rejected_by=("positions count", "direction", "composition", "no memory", _BY_VALUE),
     ),
     _fault(
         "key positions start at zero",
@@ -1137,6 +1185,8 @@ FAULTS: tuple[Fault, ...] = (
             "q and k alike",
             "no memory",
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
     ),
     _fault(
@@ -1175,6 +1225,8 @@ FAULTS: tuple[Fault, ...] = (
             "linear",
             _NORM,
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
     ),
     _fault(
@@ -1196,6 +1248,8 @@ FAULTS: tuple[Fault, ...] = (
             "composition",
             _NORM,
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
         replaces={"posinfo.encodings.rotary.rotate_adjacent": _in_bfloat16},
     ),
@@ -1246,6 +1300,8 @@ FAULTS: tuple[Fault, ...] = (
             "q and k alike",
             _NORM,
             _SCORES,
+            _TWO,
+            _BY_VALUE,
         ),
     ),
     _fault(
@@ -1317,6 +1373,7 @@ FAULTS: tuple[Fault, ...] = (
             "linear",
             "q and k alike",
             _NORM,
+            _BY_VALUE,
         ),
     ),
 )
