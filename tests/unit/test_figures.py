@@ -26,6 +26,7 @@ CHANGED = {
     "cosine-decay": ("largest", 0.2),
     "coverage": ("share", 0.4),
     "permutation-error": ("change", 1e-3),
+    "detection-matrix": ("widths", "accepted"),
 }
 KEYS = sorted(FIGURES)
 
@@ -78,7 +79,8 @@ def test_a_figure_is_a_small_svg_that_needs_nothing_else(key, style, drawn_from)
     for link in re.findall(rb'href="(.*?)"', content):
         assert link.startswith(b"#")
     assert b"#ffffff" not in content
-    assert len(content) < 16_000
+    # A mark for each of some two thousand verdicts, and a name for each of their lines.
+    assert len(content) < (36_000 if key == "detection-matrix" else 16_000)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -203,7 +205,7 @@ def test_every_mark_stands_inside_its_figure(key, drawn_from):
     root = ElementTree.fromstring(draw(key, drawn_from[key], LIGHT))  # noqa: S314  (our own bytes)
     _, _, width, height = map(float, root.get("viewBox").split())
     marks = [one for one in root.iter() if one.tag.endswith("}use") and one.get("x") != "0"]
-    assert marks or key == "mechanism"
+    assert marks or key in ("mechanism", "detection-matrix")
     for mark in marks:
         for name, end in (("x", width), ("y", height)):
             assert re.fullmatch(r"-?(\d+(\.\d+)?|\.\d+)", mark.get(name))
@@ -215,6 +217,21 @@ def test_every_colour_of_text_can_be_read_on_the_page(style):
     for colour in (style.ink, style.muted, *style.colours):
         assert contrast(colour, style.page) >= 4.5, colour
     assert len(set(colours(style))) == len(colours(style))
+
+
+def test_every_rejection_has_its_square_and_every_fault_its_name(drawn_from):
+    records = drawn_from["detection-matrix"]
+    drawn = draw("detection-matrix", records, LIGHT).decode()
+    root = ElementTree.fromstring(drawn)  # noqa: S314  (our own bytes)
+    paths = [one.get("d") for one in root.iter() if one.tag.endswith("}path")]
+    strokes = [len(re.findall("[Mm]", path)) for path in paths]
+    assert sum(list(record.values()).count("rejected") for record in records) in strokes
+    assert len(records) in strokes
+    for record in records:
+        assert f">{record['fault']}<" in drawn
+    stages = list(dict.fromkeys(record["stage"] for record in records))
+    few = [record for record in records if record["stage"] == stages[0]]
+    assert 'height="2522pt"' not in draw("detection-matrix", few, LIGHT).decode()
 
 
 def test_an_error_of_exactly_zero_is_drawn_too(drawn_from):

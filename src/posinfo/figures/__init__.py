@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from posinfo.figures import plots
+from posinfo.figures.detection import detection_matrix
 from posinfo.figures.mechanism import mechanism
 from posinfo.figures.style import THEMES, TITLE, Style, canvas, drawing, svg
 
@@ -23,6 +24,7 @@ FIGURES: dict[str, Drawer] = {
     "cosine-decay": plots.cosine_decay,
     "coverage": plots.coverage,
     "permutation-error": plots.permutation_error,
+    "detection-matrix": detection_matrix,
 }
 
 

@@ -13,8 +13,8 @@ SUITE = Suite(
     "controls",
     "Faulty implementations and what rejects them",
     columns=(
-        "kind", "fault", "stage", "battery", "check", "excess", "faults", "wrong", "seen", "change",
-        "fate", "words",
+        "kind", "fault", "stage", "battery", "check", "place", "excess", "faults", "wrong", "seen",
+        "change", "fate", "words",
     ),
 )  # fmt: skip
 
@@ -49,7 +49,7 @@ def faults(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     rejecting: dict[tuple[str, str], int] = {
         (kind, check): 0 for kind in BATTERIES for check in checks_of(kind)
     }
-    for fault in FAULTS:
+    for place, fault in enumerate(FAULTS, start=1):
         found = _found(fault.kind, fault.make)
         subject = f"faulty: {fault.name}"
         for check, (battery, finding) in found.items():
@@ -66,14 +66,14 @@ def faults(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         rows.equals(
             "the check that names it", _verdict(bool(named and named[1].rejects)), "rejected",
             subject=subject, evidence="control", basis=_WRITTEN, check=fault.caught_by,
-            wrong=fault.wrong, seen=fault.seen, **_named(fault),
+            place=place, wrong=fault.wrong, seen=fault.seen, **_named(fault),
         )  # fmt: skip
-    for (kind, check), count in rejecting.items():
+    for place, ((kind, check), count) in enumerate(rejecting.items(), start=1):
         rows.equals(
             f"faults that {check} rejects", "some" if count else "none", "some",
             subject=f"checks of {kind}", evidence="control",
             basis="a check that rejects no fault verifies nothing", kind=kind, check=check,
-            faults=count,
+            place=place, faults=count,
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ the CSV and of its schema under ``workflow/schemas/tables`` or ``workflow/schema
 from collections.abc import Callable, Mapping
 
 from posinfo.tables import (
+    controls,
     evidence,
     exercises,
     extension,
@@ -41,6 +42,9 @@ TABLES: dict[str, Maker] = {
     "judgement": judgement.judgement,
     "exercises": exercises.exercises,
     "sources": sources.sources,
+    "detection": controls.detection,
+    "sensitivity": controls.sensitivity,
+    "random-faults": controls.random_faults,
     "evidence": evidence.evidence,
 }
 
@@ -54,6 +58,7 @@ FIGURES: dict[str, Maker] = {
     "cosine-decay": figures.cosine_decay,
     "coverage": figures.coverage,
     "permutation-error": figures.permutation_error,
+    "detection-matrix": controls.detection_matrix,
 }
 
 
