@@ -252,6 +252,9 @@ EQUIVALENT: dict[tuple[str, int, str, str], str] = {
     ("cached table", 13, f"{_LOOKED_UP}.chunk", f"{_LOOKED_UP}.tensor_split"): (
         "both split an even width alike"
     ),
+    ("cached table", 9, "torch.arange(rows).float", "torch.arange(rows).half"): (
+        "float16 holds the whole numbers up to 2,048, where the table ends"
+    ),
     ("cached table", 11, "positions % 1", "positions // 1"): _REFUSED,
     ("cached table", 11, "positions", "frequencies"): _REFUSED,
     ("cached table", 11, "0", "1"): _REFUSED,

@@ -1,16 +1,19 @@
 """Right rotary implementations, written in ten ways: none of them may be rejected.
 
-Each stands on its own, without :mod:`posinfo.encodings`, as someone would write it: they are the
-controls of the battery, and the sources from which :mod:`posinfo.faults.mutants` makes faults.
+Each stands on its own, as someone would write it: they are the controls of the battery, and the
+sources from which :mod:`posinfo.faults.mutants` makes faults. The library's own stand beside them.
 """
 
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from posinfo.battery.rotary import Rotary
+from posinfo.encodings import rotary
 
 
 def adjacent(q, k, positions, base):
@@ -205,6 +208,26 @@ def partial_rotation(q, k, positions, base):
     )
 
 
+def _library(rotate: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Any]:
+    """The library's rotation of one tensor, for queries and keys."""
+
+    def turn(q, k, positions, base):
+        angles = rotary.angles(positions, rotary.frequencies(q.shape[-1], base))
+        return rotate(q, angles), rotate(k, angles)
+
+    return turn
+
+
+def _library_by_matrices(x: Tensor, angles: Tensor) -> Tensor:
+    return rotary.rotate_by_matrix(x.float(), rotary.rotation_matrices(angles)).to(x.dtype)
+
+
+def _library_complex(x: Tensor, angles: Tensor) -> Tensor:
+    # It takes [B, T, h, d].
+    flat = x.reshape(-1, *x.shape[-2:]).unsqueeze(2)
+    return rotary.rotate_complex(flat, flat, rotary.unit_complex(angles))[0].reshape(x.shape)
+
+
 #: Those that hold no state, by name; each turns queries, keys, positions and a base.
 STATELESS = {
     "adjacent pairs": adjacent,
@@ -216,6 +239,10 @@ STATELESS = {
     "matrices": by_matrices,
     "einsum": by_einsum,
     "exponential of a logarithm": exponential_of_logarithm,
+    "library, adjacent pairs": _library(lambda x, angles: rotary.rotate_adjacent(x, angles)),
+    "library, half-split pairs": _library(lambda x, angles: rotary.rotate_half_split(x, angles)),
+    "library, complex numbers": _library(_library_complex),
+    "library, matrices": _library(_library_by_matrices),
 }
 
 #: Rows of the cached table: it declares that it ends there.

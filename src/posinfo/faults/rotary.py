@@ -1,5 +1,6 @@
 """Faulty rotary embeddings: one thing wrong in each, built from the pieces of a right one.
 
+The pieces are written here anew: a mistake in the library must not make its controls look wrong.
 A right one is frequencies -> positions -> angles -> rotation, in adjacent pairs (2i, 2i+1), for
 queries and keys alike. A fault replaces one piece. Half-split pairs have the same faults in another
 order of the dimensions, so each stands here in adjacent pairs alone.
@@ -14,14 +15,7 @@ from torch import Tensor
 
 from posinfo.battery.catalogue import checks_of
 from posinfo.battery.rotary import SEED, Rotary
-from posinfo.encodings.rotary import (
-    angles,
-    frequencies,
-    rotate_adjacent,
-    rotate_by,
-    rotate_complex,
-    rotate_half_split,
-)
+from posinfo.encodings.rotary import rotate_complex
 from posinfo.faults.base import Fault
 
 Turn = Callable[[Tensor, Tensor, Tensor, float], tuple[Tensor, Tensor]]
@@ -38,6 +32,33 @@ PARTIAL = 32
 
 
 # --- the pieces of a right implementation ---------------------------------------------------------
+
+
+def frequencies(dim: int, base: float) -> Tensor:
+    """Frequencies base^(-2i/d) of the pairs, shape [d/2]."""
+    return 1 / base ** (torch.arange(0, dim, 2, dtype=torch.float32) / dim)
+
+
+def angles(positions: Tensor, frequencies: Tensor) -> Tensor:
+    """Angles in radians, shape [T, d/2]; positions are cast to the frequencies' precision."""
+    return positions.to(frequencies.dtype)[:, None] * frequencies
+
+
+def rotate_by(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Turn adjacent pairs of ``x`` [..., T, d] by angles of which cos and sin are given."""
+    even, odd = x[..., ::2], x[..., 1::2]
+    return _join(even * cos - odd * sin, even * sin + odd * cos, x)
+
+
+def rotate_adjacent(x: Tensor, angles: Tensor) -> Tensor:
+    """Turn adjacent pairs of ``x`` [..., T, d] by ``angles`` [T, d/2]."""
+    return rotate_by(x, angles.cos(), angles.sin())
+
+
+def rotate_half_split(x: Tensor, angles: Tensor) -> Tensor:
+    """Turn half-split pairs of ``x`` [..., T, d] by ``angles`` [T, d/2]."""
+    (first, second), cos, sin = x.chunk(2, dim=-1), angles.cos(), angles.sin()
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], -1).to(x.dtype)
 
 
 def _unchanged(x: Tensor) -> Tensor:
