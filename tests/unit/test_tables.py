@@ -431,3 +431,37 @@ def test_the_table_of_libraries_has_one_line_for_each_that_was_not_run(
     assert "YaRN" in shown[0]
     assert "YaRN" not in shown[1]
     assert shown[3].strip() == "Libraries that were not run: 3 of 3."
+
+
+def test_every_fault_stands_with_what_rejects_it(made):
+    from posinfo.battery.catalogue import BATTERIES
+    from posinfo.faults import FAULTS
+
+    table = {record["fault"]: record for record in made["detection"]}
+    assert list(table) == [fault.name for fault in FAULTS]
+    for fault in FAULTS:
+        record, own = table[fault.name], set(BATTERIES[fault.kind][0].names())
+        assert (record["wrong"], record["seen"]) == (fault.wrong, fault.seen)
+        assert record["rejected_by"] == len(own & set(fault.rejected_by)) > 0
+    matrix = {record["fault"]: record for record in made["detection-matrix"]}
+    for fault in FAULTS:
+        if fault.kind == "rotary":
+            rejecting = {c for c, verdict in matrix[fault.name].items() if verdict == "rejected"}
+            assert rejecting == set(fault.rejected_by)
+            assert matrix[fault.name]["named_by"] == fault.caught_by
+
+
+def test_random_faults_add_up_and_each_that_is_none_has_its_reason(made, config):
+    fates = ("raises", "caught", "same", "rounding")
+    for record in made["random-faults"]:
+        assert sum(record[fate] for fate in fates) == record["made"]
+        assert record["share"] == 1
+        assert bool(record["why"]) == bool(record["same"] + record["rounding"])
+    drawn = sum(record["made"] for record in made["random-faults"])
+    assert drawn == config["suites"]["controls"]["mutants"]
+
+
+def test_no_check_needs_more_than_it_must_to_detect_a_disturbance(made):
+    sized = [record for record in made["sensitivity"] if record["size"] is not None]
+    assert len(sized) > 20
+    assert all(0 < record["share"] <= 1 for record in sized)

@@ -24,7 +24,8 @@ def _named(data: Data) -> list[Row]:
 
 def detection(data: Data) -> list[Record]:
     """Each fault: what is wrong, where it was seen, what rejects it, and what does not."""
-    kinds = {row["kind"]: _verdicts(data, row["kind"]) for row in _named(data)}
+    named = _named(data)
+    kinds = {kind: _verdicts(data, kind) for kind in {row["kind"] for row in named}}
     own = {
         row["check"] for row in data.rows("controls", "faults", begins="verdict of ")
         if row["battery"] == row["kind"]
@@ -35,7 +36,7 @@ def detection(data: Data) -> list[Record]:
                              begins="the three checks together")
     }  # fmt: skip
     records = []
-    for row in _named(data):
+    for row in named:
         verdicts = kinds[row["kind"]][row["fault"]]
         rejecting = [check for check in verdicts if verdicts[check] == "rejected"]
         records.append(
