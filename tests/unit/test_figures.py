@@ -38,7 +38,7 @@ def drawn_from(records, config) -> dict[str, list[dict]]:
     found = {}
     for key, maker in DATA.items():
         made = maker(data)
-        columns = {column for record in made for column in record}
+        columns = list(dict.fromkeys(column for record in made for column in record))
         found[key] = [{column: record.get(column) for column in columns} for record in made]
     return found
 
