@@ -116,6 +116,15 @@ def test_every_check_has_its_disturbance_or_a_reason_for_none():
     assert not sized & set(disturbed.WITHOUT_SIZE)
 
 
+@pytest.mark.parametrize("name", ["queries alone rotated", "keys turned the other way"])
+def test_keys_of_the_librarys_complex_rotation_are_looked_at_too(name, monkeypatch, run_suite):
+    [fault] = [one for one in ROTARY if one.name == name]
+    for place, stand_in in fault.replaces.items():
+        monkeypatch.setattr(place, stand_in)
+    rows = bad(run_suite("controls", only="right implementations"))
+    assert {row.subject for row in rows} == {"right: library, complex numbers, rotary"}
+
+
 # --- random faults --------------------------------------------------------------------------------
 
 

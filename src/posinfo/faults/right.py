@@ -222,10 +222,12 @@ def _library_by_matrices(x: Tensor, angles: Tensor) -> Tensor:
     return rotary.rotate_by_matrix(x.float(), rotary.rotation_matrices(angles)).to(x.dtype)
 
 
-def _library_complex(x: Tensor, angles: Tensor) -> Tensor:
-    # It takes [B, T, h, d].
-    flat = x.reshape(-1, *x.shape[-2:]).unsqueeze(2)
-    return rotary.rotate_complex(flat, flat, rotary.unit_complex(angles))[0].reshape(x.shape)
+def _library_complex(q, k, positions, base):
+    """The library's complex multiplication, which takes queries and keys [B, T, h, d] together."""
+    angles = rotary.angles(positions, rotary.frequencies(q.shape[-1], base))
+    flat = (x.reshape(-1, *x.shape[-2:]).unsqueeze(2) for x in (q, k))
+    turned = rotary.rotate_complex(*flat, rotary.unit_complex(angles))
+    return tuple(part.reshape(x.shape) for part, x in zip(turned, (q, k), strict=True))
 
 
 #: Those that hold no state, by name; each turns queries, keys, positions and a base.
@@ -241,7 +243,7 @@ STATELESS = {
     "exponential of a logarithm": exponential_of_logarithm,
     "library, adjacent pairs": _library(lambda x, angles: rotary.rotate_adjacent(x, angles)),
     "library, half-split pairs": _library(lambda x, angles: rotary.rotate_half_split(x, angles)),
-    "library, complex numbers": _library(_library_complex),
+    "library, complex numbers": _library_complex,
     "library, matrices": _library(_library_by_matrices),
 }
 
