@@ -391,7 +391,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Set the attention factor to 1 for this method.",
         caught_by=_ATTENTION,
         rejected_by=(_ATTENTION,),
-        **_extension("pi", _pi, _temperature, {"_one": _temperature}),
+        **_extension("pi", _pi, _temperature),
     ),
     Fault(
         name="interpolation that multiplies",
