@@ -1,11 +1,17 @@
 """The batteries of each kind of implementation, and the lessons' own checks beside them."""
 
-from posinfo.battery import lessons, rotary
+from posinfo.battery import bias, cache, extension, lessons, rotary, tables
 from posinfo.battery.base import Battery
 
 #: By kind: the battery itself, and those that are asked beside it.
 BATTERIES: dict[str, tuple[Battery, ...]] = {
     "rotary": (rotary.BATTERY, lessons.BATTERY, lessons.EXERCISE),
+    "learned": (tables.LEARNED,),
+    "sinusoidal": (tables.SINUSOIDAL,),
+    "alibi": (bias.ALIBI,),
+    "t5": (bias.T5_BIAS,),
+    "extension": (extension.BATTERY,),
+    "cache": (cache.BATTERY,),
 }
 
 

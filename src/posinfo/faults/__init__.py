@@ -4,15 +4,19 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any
 
-from posinfo.faults import right, rotary
+from posinfo.faults import bias, cache, right, rotary, scaling, tables
 from posinfo.faults.base import Fault
 
 #: Modules that hold faults, in the order of the report; each has a tuple ``FAULTS``.
-_MODULES: tuple[ModuleType, ...] = (rotary,)
+_MODULES: tuple[ModuleType, ...] = (rotary, tables, bias, scaling, cache)
 
 #: Right implementations by kind and name, which no check may reject.
 RIGHT: dict[str, dict[str, Callable[[], Any]]] = {
     "rotary": right.RIGHT,
+    **tables.RIGHT,
+    **bias.RIGHT,
+    **scaling.RIGHT,
+    **cache.RIGHT,
 }
 
 
