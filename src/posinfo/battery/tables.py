@@ -17,6 +17,7 @@ from posinfo.battery.base import (
     Battery,
     Check,
     Finding,
+    NotAsked,
     stated,
     verdict,
     worst_of,
@@ -221,10 +222,13 @@ class Sinusoidal:
     code
         Takes positions [T], a width d and a base, and returns codes [T, d]: sine and cosine of
         each frequency's angle side by side (arXiv 1706.03762, section 3.5).
+    takes_base
+        Whether it takes any base; if not, it is asked with 10,000 alone.
     """
 
     name: str
     code: Callable[[Tensor, int, float], Tensor]
+    takes_base: bool = True
 
 
 class SinusoidalProbe:
@@ -298,6 +302,8 @@ def _near(probe: SinusoidalProbe) -> Finding:
 
 
 def _second_base(probe: SinusoidalProbe) -> Finding:
+    if not probe.subject.takes_base:
+        raise NotAsked("it takes no base")
     return probe.values(range(64), WIDTHS[:2], BASES[1])
 
 

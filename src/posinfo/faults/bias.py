@@ -83,6 +83,12 @@ def _few_bits(query: Tensor, key: Tensor) -> Tensor:
     return (query.to(torch.bfloat16) - key.to(torch.bfloat16)).abs()
 
 
+def _half_precision(positions: Tensor, heads: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    slopes = torch.tensor(_slopes(heads)).to(torch.bfloat16)
+    distance = (positions[:, None] - positions).abs().to(torch.bfloat16)
+    return -(slopes[:, None, None] * distance).to(dtype)
+
+
 def _of_the_query(query: Tensor, key: Tensor) -> Tensor:
     return query.expand(len(query), key.shape[-1])
 
@@ -197,6 +203,18 @@ _ALIBI = (
         caught_by="offset alone",
         rejected_by=("linear", "offset alone"),
         **_alibi(_by_distance(_few_bits)),
+    ),
+    Fault(
+        name="alibi slopes in bfloat16",
+        stage="dtype",
+        wrong="Slopes and distances are rounded to 8 bits before their product: slopes between "
+        "powers of two are off, and distances beyond 256.",
+        seen="build_alibi_tensor of Falcon in huggingface/transformers 5.24, which this battery "
+        "rejects; models trained so need it (NVIDIA/TensorRT-Model-Connect#667).",
+        hint="Multiply in float32 and round the bias.",
+        caught_by=_PUBLISHED,
+        rejected_by=(_PUBLISHED, _POWERS, _OTHERS, "linear", "offset alone"),
+        **_alibi(_half_precision),
     ),
     Fault(
         name="alibi position of the query",

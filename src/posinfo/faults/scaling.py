@@ -14,14 +14,8 @@ from posinfo.faults.base import Fault
 
 
 def _library(method: str) -> Extension:
-    # Looked up at each call: a stand-in for a function of the library takes part.
     held = scaling.METHODS[method]
-    return Extension(
-        "library",
-        method,
-        lambda *given, **options: getattr(scaling, method)(*given, **options),
-        lambda factor, trained_length: held.attention_factor(factor, trained_length),
-    )
+    return Extension("library", method, held.frequencies, held.attention_factor)
 
 
 #: Right implementations, by kind and name.
@@ -97,6 +91,12 @@ def _no_ramp(dim, base, trained, factor):
     low, high = _yarn_range(dim, base, trained)
     kept = (torch.arange(dim // 2) < (low + high) / 2).float()
     return _blend(_rope(dim, base), factor, kept)
+
+
+def _limits_not_clamped(dim, base, trained, factor):
+    step = 2 * math.log(base) / dim
+    low, high = (math.log(trained / (turns * 2 * math.pi)) / step for turns in (32, 1))
+    return _blend(_rope(dim, base), factor, _kept(dim, math.floor(low), math.ceil(high)))
 
 
 def _code_for_paper(dim, base, trained, factor):
@@ -244,15 +244,6 @@ def _extension(
     }
 
 
-def _standing(frequencies: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """The faulty frequencies under the signature of the library, its usual options ignored."""
-
-    def stand_in(head_dim, base, trained_length, factor, *, dtype=torch.float32, **options):
-        return frequencies(head_dim, base, trained_length, factor, **options).to(dtype)
-
-    return stand_in
-
-
 def _inverted_in_place(pairs, low, high, *, dtype):
     return ((torch.arange(pairs, dtype=dtype) - low) / (high - low)).clamp(0, 1)
 
@@ -263,6 +254,32 @@ def _over_dimensions_in_place(pairs, low, high, *, dtype):
 
 def _wavelengths_in_place(frequency, factor, kept):
     return frequency / ((1 - kept) * factor + kept)
+
+
+def _always_in_place(factor, length, trained_length):
+    return factor * factor - (factor - 1)
+
+
+def _no_ramp_in_place(pairs, low, high, *, dtype):
+    return (torch.arange(pairs) < (low + high) / 2).to(dtype)
+
+
+def _wavelength_ramp_in_place(frequency, trained_length, *, alpha, beta):
+    wavelength = 2 * math.pi / frequency
+    short, long = trained_length / beta, trained_length / alpha
+    return 1 - ((wavelength - short) / (long - short)).clamp(0, 1)
+
+
+def _factors_swapped_in_place(frequency, trained_length, *, alpha, beta):
+    return ((_turns(frequency, trained_length) - beta) / (alpha - beta)).clamp(0, 1)
+
+
+def _without_two_pi_in_place(frequency, trained_length, *, alpha, beta):
+    return ((frequency * trained_length - alpha) / (beta - alpha)).clamp(0, 1)
+
+
+def _discarded_in_place(frequency, trained_length, *, alpha, beta):
+    return torch.ones_like(frequency)
 
 
 _ENDS, _BLEND, _VALUES = "first and last pair", "blend", "frequencies"
@@ -313,7 +330,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Use original_max_position_embeddings for the limits.",
         caught_by=_BLEND,
         rejected_by=(_BLEND, _VALUES, _PUBLISHED),
-        **_extension("yarn", _stated_length, _temperature, {"yarn": _standing(_stated_length)}),
+        **_extension("yarn", _stated_length, _temperature),
     ),
     Fault(
         name="yarn fast pairs from a changed base",
@@ -323,8 +340,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Blend the trained frequencies with themselves over the factor, and nothing else.",
         caught_by=_BLEND,
         rejected_by=(_BLEND, _VALUES, _PUBLISHED),
-        **_extension("yarn", _changed_base_kept, _temperature,
-                     {"yarn": _standing(_changed_base_kept)}),
+        **_extension("yarn", _changed_base_kept, _temperature),
     ),
     Fault(
         name="yarn without a ramp",
@@ -334,7 +350,18 @@ FAULTS: tuple[Fault, ...] = (
         hint="Blend linearly between the two limits.",
         caught_by=_BLEND,
         rejected_by=(_BLEND, _VALUES, _PUBLISHED),
-        **_extension("yarn", _no_ramp, _temperature, {"yarn": _standing(_no_ramp)}),
+        **_extension("yarn", _no_ramp, _temperature, {"kept_by_index": _no_ramp_in_place}),
+    ),
+    Fault(
+        name="yarn limits not clamped",
+        stage="scaling",
+        wrong="The ramp's limits are used as they come out, below pair 0 too; a short trained "
+        "length then interpolates the fastest pairs.",
+        seen="Not seen in public; the reference clamps to 0 and d - 1 (jquesnelle/yarn).",
+        hint="Clamp the limits before the ramp.",
+        caught_by=_BLEND,
+        rejected_by=(_BLEND, _VALUES),
+        **_extension("yarn", _limits_not_clamped, _temperature),
     ),
     Fault(
         name="yarn temperature forgotten",
@@ -379,8 +406,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Say which of the two it is: models are trained with the code's.",
         caught_by=_BLEND,
         rejected_by=(_BLEND, _VALUES),
-        **_extension("yarn_paper", _code_for_paper, _temperature,
-                     {"yarn_paper": _standing(_code_for_paper)}),
+        **_extension("yarn_paper", _code_for_paper, _temperature),
     ),
     Fault(
         name="interpolation with a temperature",
@@ -413,7 +439,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Divide every frequency, or every position.",
         caught_by=_ENDS,
         rejected_by=(_ENDS, _VALUES, _PUBLISHED),
-        **_extension("pi", _slow_half, _one, {"pi": _standing(_slow_half)}),
+        **_extension("pi", _slow_half, _one),
     ),
     Fault(
         name="interpolation of positions and base",
@@ -425,7 +451,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Use one of the two.",
         caught_by=_ENDS,
         rejected_by=(_ENDS, _VALUES, _PUBLISHED),
-        **_extension("pi", _positions_and_base, _one, {"pi": _standing(_positions_and_base)}),
+        **_extension("pi", _positions_and_base, _one),
     ),
     Fault(
         name="ntk base times factor",
@@ -460,7 +486,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Change the base beyond the trained length alone.",
         caught_by=_LENGTH,
         rejected_by=(_LENGTH, _PUBLISHED),
-        **_extension("dynamic_ntk", _always, _one, {"dynamic_ntk": _standing(_always)}),
+        **_extension("dynamic_ntk", _always, _one, {"dynamic_factor": _always_in_place}),
     ),
     Fault(
         name="dynamic ntk factor not from one",
@@ -481,7 +507,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Take the larger of the current and the trained length.",
         caught_by=_LENGTH,
         rejected_by=(_LENGTH,),
-        **_extension("dynamic_ntk", _shrinking, _one, {"dynamic_ntk": _standing(_shrinking)}),
+        **_extension("dynamic_ntk", _shrinking, _one),
     ),
     Fault(
         name="dynamic ntk never taken back",
@@ -502,8 +528,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Set the base and leave the factor at 1.",
         caught_by=_ENDS,
         rejected_by=(_ENDS, _VALUES),
-        **_extension("abf", _another_base_times_factor, _one,
-                     {"abf": _standing(_another_base_times_factor)}),
+        **_extension("abf", _another_base_times_factor, _one),
     ),
     Fault(
         name="llama3 ramp over wavelengths",
@@ -513,7 +538,8 @@ FAULTS: tuple[Fault, ...] = (
         hint="Use (L / wavelength - low) / (high - low).",
         caught_by=_BLEND,
         rejected_by=(_BLEND, _VALUES, _PUBLISHED),
-        **_extension("llama3", _wavelength_ramp, _one, {"llama3": _standing(_wavelength_ramp)}),
+        **_extension("llama3", _wavelength_ramp, _one,
+                     {"kept_by_turns": _wavelength_ramp_in_place}),
     ),
     Fault(
         name="llama3 factors swapped",
@@ -525,7 +551,8 @@ FAULTS: tuple[Fault, ...] = (
         hint="The low factor is 1, the high one 4, and pairs above the high one are kept.",
         caught_by=_ENDS,
         rejected_by=(_ENDS, _BLEND, _VALUES, "falling", _PUBLISHED),
-        **_extension("llama3", _factors_swapped, _one, {"llama3": _standing(_factors_swapped)}),
+        **_extension("llama3", _factors_swapped, _one,
+                     {"kept_by_turns": _factors_swapped_in_place}),
     ),
     Fault(
         name="llama3 wavelength without two pi",
@@ -535,7 +562,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="The wavelength is 2 pi over the frequency.",
         caught_by=_BLEND,
         rejected_by=(_BLEND, _VALUES, _PUBLISHED),
-        **_extension("llama3", _without_two_pi, _one, {"llama3": _standing(_without_two_pi)}),
+        **_extension("llama3", _without_two_pi, _one, {"kept_by_turns": _without_two_pi_in_place}),
     ),
     Fault(
         name="llama3 scaling computed and dropped",
@@ -546,7 +573,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Return the scaled frequencies.",
         caught_by=_ENDS,
         rejected_by=(_ENDS, _BLEND, _VALUES, _PUBLISHED),
-        **_extension("llama3", _discarded, _one, {"llama3": _standing(_discarded)}),
+        **_extension("llama3", _discarded, _one, {"kept_by_turns": _discarded_in_place}),
     ),
     Fault(
         name="longrope lists swapped",
@@ -557,8 +584,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="The short list is for lengths up to the trained one.",
         caught_by=_LENGTH,
         rejected_by=(_LENGTH, _ENDS, _VALUES),
-        **_extension("longrope", _lists_swapped, _longrope_factor,
-                     {"longrope": _standing(_lists_swapped)}),
+        **_extension("longrope", _lists_swapped, _longrope_factor),
     ),
     Fault(
         name="longrope long list always",
@@ -570,8 +596,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Choose by the current length.",
         caught_by=_LENGTH,
         rejected_by=(_LENGTH,),
-        **_extension("longrope", _long_list_always, _longrope_factor,
-                     {"longrope": _standing(_long_list_always)}),
+        **_extension("longrope", _long_list_always, _longrope_factor),
     ),
     Fault(
         name="longrope factors multiply",
@@ -581,8 +606,7 @@ FAULTS: tuple[Fault, ...] = (
         hint="Multiply wavelengths, or divide frequencies.",
         caught_by="falling",
         rejected_by=("falling", _ENDS, _VALUES, _LENGTH),
-        **_extension("longrope", _lists_multiplied, _longrope_factor,
-                     {"longrope": _standing(_lists_multiplied)}),
+        **_extension("longrope", _lists_multiplied, _longrope_factor),
     ),
     Fault(
         name="longrope attention factor without its root",
