@@ -9,6 +9,7 @@ over turns or over wavelengths.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,18 @@ class Extension:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
+@cache
+def _exact(method: str, setting: Setting, options: tuple[tuple[str, Any], ...] = ()) -> np.ndarray:
+    """Frequencies of a method in float64, from 50 digits."""
+    values = exact.frequencies(method, *setting, **dict(options))
+    return np.array([float(value) for value in values])
+
+
+@cache
+def _turns(dim: int, base: float, length: int) -> np.ndarray:
+    return np.array([float(value) for value in exact.turns(dim, base, length)])
+
+
 class ExtensionProbe:
     """One subject, and what its method prescribes."""
 
@@ -114,8 +127,9 @@ class ExtensionProbe:
     def exact(self, setting: Setting, **options: Any) -> np.ndarray:
         """What the method prescribes, from 50 digits."""
         given = self.given(setting) | dict(self.subject.options) | options
-        values = exact.frequencies(self.subject.method, *setting, **given)
-        return np.array([float(value) for value in values])
+        # Lists as tuples: what was computed once, in 50 digits, is kept.
+        kept = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items()}
+        return _exact(self.subject.method, setting, tuple(kept.items()))
 
     def bound(self, setting: Setting, **options: Any) -> np.ndarray:
         """Relative bound on each frequency in float32, by whichever road; shape [d/2].
@@ -156,7 +170,7 @@ class ExtensionProbe:
             ends = 0.0 if self.subject.options.get("truncate", True) else 8 * high / (high - low)
             off = np.full(dim // 2, 3 + 2 * ends)
         else:
-            turns = np.array([float(value) for value in exact.turns(dim, base, length)])
+            turns = _turns(dim, base, length)
             off = np.minimum(turns, many + 1) * (own + 4) / (many - few) + 3
         # Where the exact share is 0 or 1 by far, the clamp takes the error away.
         sure = self._surely_clamped(setting)
@@ -175,7 +189,7 @@ class ExtensionProbe:
             low, high = map(float, exact.correction_range(dim, base, length,
                                                           **self.subject.options))  # fmt: skip
             return 1 - (np.arange(dim // 2) - low) / (high - low)
-        turns = np.array([float(value) for value in exact.turns(dim, base, length)])
+        turns = _turns(dim, base, length)
         return (turns - few) / (many - few)
 
     def shares(self, setting: Setting) -> np.ndarray:
@@ -204,7 +218,7 @@ def _factor_one(probe: ExtensionProbe) -> Finding:
     found: list[Finding] = []
     if probe.subject.method not in ("abf", "longrope"):
         for dim, base, length, _ in SETTINGS:
-            trained = np.array([float(v) for v in exact.frequencies("none", dim, base, length, 1)])
+            trained = _exact("none", (dim, base, length, 1.0))
             error = np.abs(probe.frequencies((dim, base, length, 1.0)) / trained - 1)
             # A blend adds the two shares of one number, and an NTK base is the base itself.
             bound = frequency_bound(dim, base) + gamma(8)
@@ -259,8 +273,8 @@ def _falling(probe: ExtensionProbe) -> Finding:
         if len(rising):
             return stated(False, f"d={setting[0]}: pair {rising[0] + 1} is not slower than pair "
                           f"{rising[0]}")  # fmt: skip
-        trained = [float(v) for v in exact.frequencies("none", *setting)]
-        faster = np.flatnonzero(found > np.array(trained) * (1 + 2 * probe.bound(setting)))
+        trained = _exact("none", setting)
+        faster = np.flatnonzero(found > trained * (1 + 2 * probe.bound(setting)))
         if len(faster):
             return stated(False, f"d={setting[0]}: pair {faster[0]} is faster than trained")
     return stated(True)
@@ -273,7 +287,7 @@ def _blend(probe: ExtensionProbe) -> Finding:
     findings = []
     for setting in SETTINGS + CLAMPED:
         dim, base, _, factor = setting
-        trained = np.array([float(value) for value in exact.frequencies("none", *setting)])
+        trained = _exact("none", setting)
         ratio = probe.frequencies(setting) / trained
         shares = (ratio - 1 / factor) / (1 - 1 / factor)
         error = np.abs(shares - probe.shares(setting))
