@@ -17,7 +17,7 @@ from posinfo.battery.extension import Extension
 from posinfo.battery.tables import Learned, Sinusoidal
 from posinfo.faults import FAULTS as ALL_FAULTS
 from posinfo.faults import RIGHT as REGISTERED
-from posinfo.faults import cache
+from posinfo.faults import cache, disturbed_kinds
 
 FAULTS = [fault for fault in ALL_FAULTS if fault.kind != "rotary"]
 LIBRARY = [
@@ -351,3 +351,32 @@ def test_misbehaviour_becomes_words():
     wrong = Extension("", "pi", scaling.pi, lambda *_: "much")
     assert "is no number" in rejected(wrong)["attention factor"]
     assert "raises TypeError" in rejected(Cache("", lambda: None))["first token"]
+
+
+# --- how small a fault is detected ----------------------------------------------------------------
+
+OTHER_KINDS = [kind for kind in BATTERIES if kind != "rotary"]
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_each_check_has_a_smallest_fault_or_none_has_a_size(kind):
+    sized, smallest = disturbed_kinds.of_kind(kind)
+    groups = [*sized, *smallest, *disturbed_kinds.WITHOUT_SIZE[kind]]
+    assert sorted(groups) == sorted(checks_of(kind))
+    [battery] = BATTERIES[kind]
+    measuring = {check.name for check in battery.checks if check.unit}
+    assert set(sized) <= measuring
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_undisturbed_subjects_pass_and_the_smallest_change_does_not(kind):
+    sized, smallest = disturbed_kinds.of_kind(kind)
+    [battery] = BATTERIES[kind]
+    for check, disturbance in sized.items():
+        [finding] = examine(battery, lambda made=disturbance: made.subject(0.0), only=[check])
+        # In float64: what is left is the reference's own rounding.
+        assert finding.outcome == "holds"
+        assert finding.used < 0.01 or check.startswith("published"), (check, finding)
+    for check, (_, make) in smallest.items():
+        [finding] = examine(battery, make, only=[check])
+        assert finding.rejects, check

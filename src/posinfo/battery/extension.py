@@ -408,7 +408,7 @@ def _checks() -> Sequence[Check]:
         Check("current length", "follows the current length where it must", _RELATIVE, _length),
         Check("attention factor", "scales cos and sin as the method says", "of the factor",
               _attention),
-        Check("published values", "has the values that others assert", "", _published),
+        Check("published values", "has the values that others assert", "value", _published),
     )  # fmt: skip
 
 

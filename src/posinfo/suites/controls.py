@@ -1,11 +1,11 @@
 """Whether the checks themselves work: faulty implementations, rejected as written down, or not."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from posinfo.battery.base import Finding, examine
+from posinfo.battery.base import Battery, Check, Finding, examine
 from posinfo.battery.catalogue import BATTERIES, checks_of
-from posinfo.faults import FAULTS, RIGHT, disturbed, mutants, of_kind
+from posinfo.faults import FAULTS, RIGHT, disturbed, disturbed_kinds, mutants, of_kind
 from posinfo.faults.base import Fault
 from posinfo.suites.base import Recorder, Suite
 
@@ -116,33 +116,58 @@ def let_through(rows: Recorder, parameters: Mapping[str, Any]) -> None:
 @SUITE.case("smallest disturbance")
 def smallest_disturbance(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     """Right implementations, disturbed until a check rejects them: how much it takes."""
-    steps = parameters["bisections"]
-    fitting = disturbed.disturbances()
-    for battery in BATTERIES["rotary"]:
-        for check in battery.checks:
-            common = {
-                "subject": f"{battery.kind}: {check.name}", "evidence": "control",
-                "kind": "rotary", "battery": battery.kind, "check": check.name,
-            }  # fmt: skip
-            if check.name in disturbed.ONE_BIT:
-                words, make = disturbed.ONE_BIT[check.name]
-                [finding] = examine(battery, lambda make=make: make(0.0), only=[check.name])
-                rows.equals(
-                    "one bit", _verdict(finding.rejects), "rejected",
-                    basis="the smallest change that there is", words=words, **common,
-                )  # fmt: skip
-            elif check.name in fitting:
-                disturbance = fitting[check.name]
-                size, finding = disturbed.smallest_detected(battery, check, disturbance, steps)
-                bound = finding.bound if finding.bound is not None else disturbance.threshold
-                rows.within(
-                    "smallest detected disturbance", size * disturbance.moves, 0.0,
-                    # What is measured exceeds its bound once the disturbance exceeds the bound and
-                    # what rounding may take away from it, which is at most the bound again.
-                    bound=2 * bound * disturbed.resolution(steps),
-                    basis="twice the check's bound, for rounding may use it up as well",
-                    words=disturbance.words, excess=size, **common,
-                )  # fmt: skip
+    for kind, batteries in BATTERIES.items():
+        sized, smallest = disturbed_kinds.of_kind(kind)
+        for battery in batteries:
+            for check in battery.checks:
+                if check.name in smallest:
+                    _smallest_change(rows, kind, battery, check, *smallest[check.name])
+                elif check.name in sized:
+                    steps = parameters["bisections"]
+                    _smallest_size(rows, kind, battery, check, sized[check.name], steps)
+
+
+def _of_check(kind: str, battery: Battery, check: Check) -> dict[str, Any]:
+    return {
+        "subject": f"{battery.kind}: {check.name}", "evidence": "control",
+        "kind": kind, "battery": battery.kind, "check": check.name,
+    }  # fmt: skip
+
+
+def _smallest_change(
+    rows: Recorder,
+    kind: str,
+    battery: Battery,
+    check: Check,
+    words: str,
+    make: Callable[[], Any],
+) -> None:
+    [finding] = examine(battery, make, only=[check.name])
+    rows.equals(
+        "one bit" if "bit" in words.split() else "smallest change",
+        _verdict(finding.rejects), "rejected", basis="the smallest change that there is",
+        words=words, **_of_check(kind, battery, check),
+    )  # fmt: skip
+
+
+def _smallest_size(
+    rows: Recorder,
+    kind: str,
+    battery: Battery,
+    check: Check,
+    disturbance: disturbed.Disturbance,
+    steps: int,
+) -> None:
+    size, finding = disturbed.smallest_detected(battery, check, disturbance, steps)
+    bound = finding.bound if finding.bound is not None else disturbance.threshold
+    rows.within(
+        "smallest detected disturbance", size * disturbance.moves, 0.0,
+        # What is measured exceeds its bound once the disturbance exceeds the bound and
+        # what rounding may take away from it, which is at most the bound again.
+        bound=2 * bound * disturbed.resolution(steps),
+        basis="twice the check's bound, for rounding may use it up as well",
+        words=disturbance.words, excess=size, **_of_check(kind, battery, check),
+    )  # fmt: skip
 
 
 @SUITE.case("random faults")
