@@ -110,11 +110,18 @@ def _raised(positions: Tensor, heads: int, dtype: torch.dtype = torch.float32) -
     return -_by_slopes(_slopes)(positions, heads, dtype)
 
 
-def _alibi(bias: Callable[..., Tensor], slopes: Callable | None = None) -> dict[str, Any]:
+def _alibi(
+    bias: Callable[..., Tensor], slopes: Callable | None = None, *, stands: bool = True
+) -> dict[str, Any]:
     replaced = {"posinfo.encodings.alibi.slopes": slopes} if slopes else {
         "posinfo.encodings.alibi.bias": bias
     }  # fmt: skip
-    return {"kind": "alibi", "make": partial(Alibi, "faulty", bias), "replaces": replaced}
+    return {
+        "kind": "alibi",
+        "make": partial(Alibi, "faulty", bias),
+        # The rows have two heads, near positions without gaps, and what the softmax leaves.
+        "replaces": replaced if stands else {},
+    }
 
 
 _PUBLISHED, _POWERS, _OTHERS = "published slopes", "powers of two", "other numbers of heads"
@@ -140,7 +147,7 @@ _ALIBI = (
         hint="Follow get_slopes of the authors' code where n is no power of two.",
         caught_by=_OTHERS,
         rejected_by=(_PUBLISHED, _OTHERS),
-        **_alibi(_by_slopes(_one_progression), _one_progression),
+        **_alibi(_by_slopes(_one_progression), stands=False),
     ),
     Fault(
         name="alibi slopes sorted",
@@ -151,7 +158,7 @@ _ALIBI = (
         hint="Keep the order that the weights were trained with: it is not monotone.",
         caught_by=_OTHERS,
         rejected_by=(_PUBLISHED, _OTHERS),
-        **_alibi(_by_slopes(_sorted), _sorted),
+        **_alibi(_by_slopes(_sorted), stands=False),
     ),
     Fault(
         name="alibi slopes from head zero",
@@ -214,7 +221,7 @@ _ALIBI = (
         hint="Multiply in float32 and round the bias.",
         caught_by=_PUBLISHED,
         rejected_by=(_PUBLISHED, _POWERS, _OTHERS, "linear", "offset alone"),
-        **_alibi(_half_precision),
+        **_alibi(_half_precision, stands=False),
     ),
     Fault(
         name="alibi position of the query",
@@ -247,7 +254,7 @@ _ALIBI = (
         hint="The distance of a token to itself is 0.",
         caught_by="diagonal",
         rejected_by=(_PUBLISHED, _POWERS, _OTHERS, "diagonal", "linear", "offset alone"),
-        **_alibi(_by_distance(_from_one)),
+        **_alibi(_by_distance(_from_one), stands=False),
     ),
     Fault(
         name="alibi places instead of positions",
@@ -258,7 +265,7 @@ _ALIBI = (
         hint="Subtract the positions that are given.",
         caught_by="linear",
         rejected_by=("linear", "offset alone"),
-        **_alibi(_by_distance(_places)),
+        **_alibi(_by_distance(_places), stands=False),
     ),
 )  # fmt: skip
 
@@ -370,11 +377,12 @@ def _heads_read_across(table: Tensor, positions: Tensor, bidirectional: bool) ->
     return table[chosen].reshape(table.shape[1], len(positions), len(positions))
 
 
-def _t5(bucket: Callable[..., Tensor]) -> dict[str, Any]:
+def _t5(bucket: Callable[..., Tensor], *, stands: bool = True) -> dict[str, Any]:
     return {
         "kind": "t5",
         "make": partial(T5, "faulty", _look_up(bucket)),
-        "replaces": {"posinfo.encodings.t5.bucket": bucket},
+        # The rows have tables of 32 buckets alone.
+        "replaces": {"posinfo.encodings.t5.bucket": bucket} if stands else {},
     }
 
 
@@ -485,12 +493,12 @@ _T5 = (
         name="t5 thirty-two buckets whatever the table",
         stage="frequency",
         wrong="The number of buckets is fixed at 32; the table says how many there are.",
-        seen="lucidrains/x-transformers#11 made the numbers parameters; "
-        "huggingface/transformers#16155 the last distance.",
+        seen="lucidrains/x-transformers#11 asks for the number as a parameter, "
+        "huggingface/transformers#16155 for the last distance.",
         hint="Take the number of buckets from the table.",
         caught_by="number of buckets",
         rejected_by=("number of buckets",),
-        **_t5(_thirty_two),
+        **_t5(_thirty_two, stands=False),
     ),
     Fault(
         name="t5 heads read across",

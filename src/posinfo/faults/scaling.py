@@ -260,6 +260,15 @@ def _always_in_place(factor, length, trained_length):
     return factor * factor - (factor - 1)
 
 
+# The library's functions take symbols too, with the logarithm of symbols.
+def _squared_in_place(factor, *, log=math.log):
+    return (log(factor) / 10 + 1) ** 2
+
+
+def _common_logarithm_in_place(factor, *, log=math.log):
+    return log(factor) / log(10) / 10 + 1
+
+
 def _no_ramp_in_place(pairs, low, high, *, dtype):
     return (torch.arange(pairs) < (low + high) / 2).to(dtype)
 
@@ -384,7 +393,7 @@ FAULTS: tuple[Fault, ...] = (
         caught_by=_ATTENTION,
         rejected_by=(_ATTENTION, _PUBLISHED),
         **_extension("yarn", _yarn, _squared,
-                     {"yarn_attention_factor": lambda factor, **_: _squared(factor)}),
+                     {"yarn_attention_factor": _squared_in_place}),
     ),
     Fault(
         name="yarn temperature by common logarithm",
@@ -395,7 +404,7 @@ FAULTS: tuple[Fault, ...] = (
         caught_by=_ATTENTION,
         rejected_by=(_ATTENTION, _PUBLISHED),
         **_extension("yarn", _yarn, _common_logarithm,
-                     {"yarn_attention_factor": lambda factor, **_: _common_logarithm(factor)}),
+                     {"yarn_attention_factor": _common_logarithm_in_place}),
     ),
     Fault(
         name="yarn paper with the code's ramp",
@@ -579,8 +588,8 @@ FAULTS: tuple[Fault, ...] = (
         name="longrope lists swapped",
         stage="scaling",
         wrong="The long list serves short texts and the short list long ones.",
-        seen="EricLBuehler/mistral.rs#251: the short list was used for prompts beyond the trained "
-        "length.",
+        seen="EricLBuehler/mistral.rs#251, told in ggml-org/llama.cpp#6849: the short list was "
+        "used for prompts beyond the trained length.",
         hint="The short list is for lengths up to the trained one.",
         caught_by=_LENGTH,
         rejected_by=(_LENGTH, _ENDS, _VALUES),

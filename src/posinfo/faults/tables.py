@@ -53,7 +53,7 @@ def _tokens_scaled(tokens, table, ids, positions):
 
 
 def _counted(tokens, table, ids, positions):
-    return _sum(tokens, table, ids, torch.arange(ids.shape[1]))
+    return _sum(tokens, table, ids, torch.arange(ids.shape[-1]))
 
 
 def _of_the_first_sequence(tokens, table, ids, positions):
@@ -61,7 +61,7 @@ def _of_the_first_sequence(tokens, table, ids, positions):
 
 
 def _spread_out(tokens, table, ids, positions):
-    length = ids.shape[1]
+    length = ids.shape[-1]
     stretched = positions * (len(table) - 1) // max(length - 1, 1)
     return _sum(tokens, table, ids, torch.where(positions < length, stretched, positions))
 
@@ -284,11 +284,12 @@ def _in_order(positions, width, base, dtype=torch.float32):
     return _right_codes(torch.arange(len(positions)) + positions.min(), width, base, dtype)
 
 
-def _sinusoidal(code: Callable[..., Tensor]) -> dict[str, Any]:
+def _sinusoidal(code: Callable[..., Tensor], *, stands: bool = True) -> dict[str, Any]:
     return {
         "kind": "sinusoidal",
         "make": partial(Sinusoidal, "faulty", code),
-        "replaces": {"posinfo.encodings.sinusoidal.code": code},
+        # The rows ask for codes of one base alone, at positions without gaps.
+        "replaces": {"posinfo.encodings.sinusoidal.code": code} if stands else {},
     }
 
 
@@ -389,12 +390,12 @@ _CODES = (
         name="sinusoidal base fixed",
         stage="frequency",
         wrong="The base is 10,000 whatever is asked for.",
-        seen="Most public implementations write 10000 into the formula, among them those of the "
-        "reports above; harmless until another base is asked for.",
+        seen="Most public implementations write 10000 into the formula, XLM in "
+        "huggingface/transformers 5.24 among them; harmless until another base is asked for.",
         hint="Use the base that is given.",
         caught_by="second base",
         rejected_by=("second base",),
-        **_sinusoidal(_fixed_base),
+        **_sinusoidal(_fixed_base, stands=False),
     ),
     Fault(
         name="sinusoidal positions in bfloat16",
@@ -416,7 +417,7 @@ _CODES = (
         hint="Look codes up by position.",
         caught_by="any order",
         rejected_by=("any order", "far positions", "offset alone"),
-        **_sinusoidal(_in_order),
+        **_sinusoidal(_in_order, stands=False),
     ),
 )  # fmt: skip
 
