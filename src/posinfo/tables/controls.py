@@ -59,14 +59,15 @@ def sensitivity(data: Data) -> list[Record]:
     """Each check whose findings have a size: the smallest disturbance that it detects."""
     case = "smallest disturbance"
     order = {
-        row["check"]: row["place"]
-        for row in data.rows("controls", "faults", begins="faults that ", kind=_KIND)
+        (row["kind"], row["check"]): row["place"]
+        for row in data.rows("controls", "faults", begins="faults that ")
     }
-    rows = data.rows("controls", case, kind=_KIND)
+    rows = data.rows("controls", case)
     records = []
-    for row in sorted(rows, key=lambda row: order[row["check"]]):
+    for row in sorted(rows, key=lambda row: order[row["kind"], row["check"]]):
         records.append(
             {
+                "kind": row["kind"],
                 "check": row["check"],
                 "disturbance": row["words"],
                 "size": row["excess"],
