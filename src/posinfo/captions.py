@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 
 from posinfo.errors import InputError
-from posinfo.numbers_text import significant
+from posinfo.numbers_text import at_least, at_most, significant
 from posinfo.schemas import first_problem, load_yaml
 
 Records = Sequence[Mapping[str, Any]]
@@ -177,6 +177,11 @@ def _count(rows: Records, **conditions: Any) -> int:
     )
 
 
+def _total(rows: Records, column: str) -> float:
+    """The sum of a column over all rows; :func:`_values` would count equal numbers once."""
+    return sum(_known(column, row) for row in rows)
+
+
 def _plain(value: float, digits: int = 3) -> str:
     """A number of everyday size without trailing zeros: ``0.05``, ``5``, ``100``."""
     return f"{value:.{digits}g}"
@@ -189,11 +194,14 @@ def _listed(values: Iterable[Any], digits: int = 3) -> str:
 
 
 _ENVIRONMENT = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)  # noqa: S701
-_ENVIRONMENT.filters |= {"sig": significant, "plain": _plain, "listed": _listed}
+# "At most" and "at least" round to the side on which they stay true, as in the claims.
+_ENVIRONMENT.filters |= {"sig": significant, "up": at_most, "down": at_least}
+_ENVIRONMENT.filters |= {"plain": _plain, "listed": _listed}
 _ENVIRONMENT.globals |= {
     "where": _where,
     "values": _values,
     "count": _count,
+    "total": _total,
     "largest": _extreme(max),
     "smallest": _extreme(min),
     "row_of_largest": _row_of(max),

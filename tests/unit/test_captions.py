@@ -9,6 +9,7 @@ import yaml
 from posinfo.captions import TEMPLATES, Caption, load
 from posinfo.errors import InputError
 from posinfo.ledger import decide_claims
+from posinfo.report.view import margins
 from posinfo.schemas import load_yaml, table_fields
 from posinfo.tables import FIGURES, TABLES, Data
 from posinfo.tidy import read, write
@@ -106,6 +107,33 @@ def test_the_numbers_of_a_caption_follow_its_rows(tmp_path, schema):
     found = caption(tmp_path, schema)
     assert found.filled([{"angle": 3.0}, {"angle": 0.5}]).caption == "Up to 3 rad."
     assert found.filled([{"angle": 50.0}]).caption == "Up to 50 rad."
+
+
+def test_a_total_counts_equal_numbers_too(tmp_path, schema):
+    found = caption(tmp_path, schema, caption="{{ total(rows, 'angle') | sig }} rad.")
+    assert found.filled([{"angle": 3.0}, {"angle": 3.0}, {"angle": 1.0}]).caption == "7 rad."
+
+
+def test_a_bound_in_a_caption_rounds_to_the_side_on_which_it_is_true(tmp_path, schema):
+    found = caption(
+        tmp_path, schema, caption="{{ rows[0].angle | up(2) }}, {{ rows[0].angle | down(2) }}"
+    )
+    assert found.filled([{"angle": 1.742}]).caption == "1.8, 1.7"
+
+
+def test_no_caption_calls_a_number_rounded_either_way_a_bound(captions):
+    """``sig`` may round 1.431 to 1.4, which it then is "no more than"."""
+    limits = r"(?:at most|at least|more than|further than)\s*\(?{{[^}]*\| sig(?!\(3)[^}]*}}"
+    after = r"\| sig\(2\)\s*}}\s*(?:at most|at least|or more)"
+    for key, each in captions.items():
+        assert not re.search(f"{limits}|{after}", each.caption), key
+
+
+def test_the_caption_on_evidence_says_what_the_lists_of_margins_say(filled, records):
+    found = margins(records)
+    assert [int(number) for number in re.findall(r"\b\d+\b", filled["evidence"].caption)[-3:]] == [
+        found.tight.count, found.wide.count, found.exact_count,
+    ]  # fmt: skip
 
 
 def test_without_rows_a_caption_gives_the_reason(tmp_path, schema):

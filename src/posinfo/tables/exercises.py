@@ -1,6 +1,6 @@
 """The lessons' exercises, with answers whose values are read from rows."""
 
-from posinfo.numbers_text import significant
+from posinfo.numbers_text import at_most, significant
 from posinfo.tables.data import Data, Record
 from posinfo.tables.lessons import Property, decided
 
@@ -67,7 +67,7 @@ def _relative_position(data: Data) -> list[Record]:
     if wider:
         sizes = " and ".join(str(dim) for dim in settings["head_dims"] if dim != own)
         worst = max(wider, key=lambda row: row["error"])
-        answer = f"no more than rounding: by {significant(worst['error'], 2)} at most"
+        answer = f"no more than rounding: by {at_most(worst['error'], 2)} at most"
         records += _answered(
             data, "A", "", question, f"heads of {sizes}", answer, worst["error"], ("A37",)
         )
