@@ -355,6 +355,15 @@ def test_margins_list_both_ends_and_count_the_exact() -> None:
     assert view.margins([]).tight is None
 
 
+def test_all_rows_are_counted_by_kind_of_evidence() -> None:
+    rows = [row(evidence="proof"), *(row(evidence="float32") for _ in range(3))]
+    shown = {kind.name: (kind.rows, kind.share) for kind in view.evidence_kinds(rows)}
+    assert shown["proof"] == (1, "25 %")
+    assert shown["float32"] == (3, "75 %")
+    assert shown["peer"] == (0, "")
+    assert {kind.share for kind in view.evidence_kinds([])} == {""}
+
+
 # ---------------------------------------------------------------- tables and figures
 
 

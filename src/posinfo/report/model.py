@@ -266,6 +266,15 @@ class SuiteView:
 
 
 @dataclass(frozen=True)
+class EvidenceKind:
+    """How many of all rows are of one kind of evidence, and what share that is, as text."""
+
+    name: str
+    rows: int
+    share: str
+
+
+@dataclass(frozen=True)
 class Margins:
     """How much of their bounds the rows used: the ends of the scale, listed."""
 
@@ -307,7 +316,8 @@ class Page:
     inconsistencies: tuple[InconsistencyView, ...]
     lessons: tuple[LessonView, ...]
     exhibits: tuple[ExhibitLink, ...]
-    evidence: tuple[str, ...]
+    kinds: tuple[EvidenceKind, ...]
+    not_holding: int
     suites: tuple[SuiteView, ...]
     margins: Margins
     methods: Methods

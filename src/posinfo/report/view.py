@@ -25,6 +25,7 @@ from posinfo.report.model import (
     ClaimLink,
     ClaimView,
     Count,
+    EvidenceKind,
     Exhibit,
     ExhibitLink,
     Finding,
@@ -142,7 +143,8 @@ def build(inputs: Inputs) -> Page:
             for lesson in lessons
         ),
         exhibits=tuple(exhibit_link(shown) for shown in exhibits),
-        evidence=EVIDENCE,
+        kinds=evidence_kinds(inputs.rows),
+        not_holding=sum(row["outcome"] != "holds" for row in inputs.rows),
         suites=tuple(suite_view(suite, inputs.rows) for suite in inputs.suites),
         margins=margins(inputs.rows),
         methods=methods(inputs.suites),
@@ -523,6 +525,19 @@ def suite_view(suite: Suite, rows: Sequence[Row]) -> SuiteView:
         digest=suite.digest,
         code=code_path(suite.name),
         command=rerun(suite.name),
+    )
+
+
+def evidence_kinds(rows: Sequence[Row]) -> tuple[EvidenceKind, ...]:
+    """All rows by kind of evidence: the last lines of the overview of suites."""
+    kinds = Counter(row["evidence"] for row in rows)
+    return tuple(
+        EvidenceKind(
+            name=kind,
+            rows=kinds[kind],
+            share=f"{significant(100 * kinds[kind] / len(rows), 2)} %" if kinds[kind] else "",
+        )
+        for kind in EVIDENCE
     )
 
 
