@@ -474,11 +474,18 @@ def test_no_picture_from_what_is_no_drawing(content: bytes) -> None:
 
 
 @given(st.text())
+@example("28 % of 7.6 × 10⁻⁶")
 def test_prose_is_escaped_and_keeps_its_text(text: str) -> None:
     shown = str(prose(text))
     assert set(re.findall(r"<[^>]*>", shown)) <= {"<code>", "</code>"}
     plain = html.unescape(re.sub(r"</?code>", "", shown))
-    assert plain == re.sub(r"`([^`]+)`", r"\1", text)
+    spaces = str.maketrans("\N{NO-BREAK SPACE}", " ")
+    assert plain.translate(spaces) == re.sub(r"`([^`]+)`", r"\1", text).translate(spaces)
+
+
+def test_a_number_keeps_its_percent_sign_and_its_power_of_ten_on_its_line() -> None:
+    shown = str(prose("28 % of 7.6 × 10⁻⁶, and 4 × 7"))
+    assert shown.replace("\N{NO-BREAK SPACE}", "_") == "28_% of 7.6_×_10⁻⁶, and 4 × 7"
 
 
 @given(st.text())

@@ -13,16 +13,22 @@ TEMPLATE = "index.html.j2"
 STYLE = "report.css"
 
 _CODE = re.compile(r"`([^`]+)`")
+# Where a line must not break: between a number and its percent sign or power of ten.
+_TIED = re.compile(r"(?<=\d) (?=%|× 10)|(?<=×) (?=10)")
 _BREAKS = re.compile(r"(?<=[./_])(?=\w)")
 
 
 def prose(text: str) -> Markup:
     """Text for the page, escaped, with what stands between backquotes set as code.
 
+    A number keeps its percent sign and its power of ten on its line.
+
     >>> str(prose("`a < b` & c"))
     '<code>a &lt; b</code> &amp; c'
+    >>> prose("28 %") == "28\N{NO-BREAK SPACE}%"
+    True
     """
-    parts = _CODE.split(text)
+    parts = _CODE.split(_TIED.sub("\N{NO-BREAK SPACE}", text))
     shown = [
         Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
         for number, part in enumerate(parts)
