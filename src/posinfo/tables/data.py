@@ -10,6 +10,11 @@ Row = Mapping[str, Any]
 Record = dict[str, Any]
 
 
+def verdict(claim: Row) -> str:
+    """The verdict of this run, or of a source, if it was read, what reading it showed."""
+    return claim["recorded"] if claim["reproduced"] == "read" else claim["reproduced"]
+
+
 class MissingRows(LookupError):
     """A table cannot be made from this run: the message says which rows or claims it lacks."""
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from posinfo.tables.data import Data, Record, Row
+from posinfo.tables.data import Data, Record, Row, verdict
 
 
 class Reason(NamedTuple):
@@ -115,8 +115,3 @@ def _bearing(data: Data, reason: Reason) -> list[Record]:
 
 def _record(claim: Row, bearing: str, says: str) -> Record:
     return {"bearing": bearing, "claim": claim["id"], "says": says, "verdict": verdict(claim)}
-
-
-def verdict(claim: Row) -> str:
-    """The verdict of this run, or of a source, if it was read, what reading it showed."""
-    return claim["recorded"] if claim["reproduced"] == "read" else claim["reproduced"]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from posinfo.tables.data import Data, MissingRows, Record, Row
+from posinfo.tables.data import Data, MissingRows, Record, Row, verdict
 
 #: What a lesson's symbol stands for, and the config's key that holds its size.
 SYMBOLS = (
@@ -193,14 +193,14 @@ def rotary_properties(data: Data) -> list[Record]:
 
 def decided(data: Data, stated: Property) -> list[Record]:
     """A property, once for each claim that decides it, or once with none: said, not left out."""
-    undecided = {"id": "", "statement": "", "reproduced": "no claim"}
+    undecided = {"id": "", "statement": "", "recorded": "", "reproduced": "no claim"}
     return [
         {
             "property": stated.name,
             "detail": stated.detail,
             "claim": claim["id"],
             "decides": claim["statement"],
-            "verdict": claim["reproduced"],
+            "verdict": verdict(claim),
         }
         for claim in data.claims(*stated.covers) or [undecided]
     ]

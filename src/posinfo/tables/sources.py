@@ -1,7 +1,6 @@
 """What the lessons say of documents, and what reading these documents showed."""
 
-from posinfo.tables.data import Data, Record
-from posinfo.tables.judgement import verdict
+from posinfo.tables.data import Data, Record, verdict
 
 #: The columns that stay empty where no claim rests on reading.
 _TEXTS = ("lesson", "claim", "statement", "document", "revision", "place", "says")
