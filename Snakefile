@@ -1,7 +1,8 @@
 """From the lessons' statements to a verified report: `snakemake --cores 4`.
 
 The data flow in one direction, one file a stage under workflow/rules: suites (measured rows),
-ledger (claims joined to rows), report (tables, figures, page), and the gate below, which always
+controls (claims decided anew under
+faults), ledger (claims joined to rows), report (tables, figures, page), and the gate below, which always
 runs, takes the page as an input and decides the exit status.
 """
 
@@ -26,6 +27,7 @@ MEASURED_CONFIG = {key: value for key, value in config.items() if key != "claims
 
 
 include: "workflow/rules/suites.smk"
+include: "workflow/rules/controls.smk"
 include: "workflow/rules/ledger.smk"
 include: "workflow/rules/report.smk"
 
@@ -36,6 +38,7 @@ rule all:
     input:
         unpack(everything),
         suite_schemas=SUITE_SCHEMAS,
+        controls_schema=CONTROLS_SCHEMA,
         ledger_schema=LEDGER_SCHEMA,
         missing_schema=MISSING_SCHEMA,
     log:

@@ -38,6 +38,18 @@ ledger_fields = table_fields(SCHEMAS / "ledger.yaml")
 write(OUT / "ledger.csv", [e.record() for e in decide_claims(claims, rows)], ledger_fields)
 ledger, _ = read_all([OUT / "ledger.csv"], {"ledger": ledger_fields})
 
+# %% Controls
+from posinfo.claims import suites_under_faults, under_faults
+from posinfo.controls import control
+
+controls_schema = SCHEMAS / "controls/claim-controls.yaml"
+parameters = {suite: suite_parameters(CONFIG, suite) for suite in suites_under_faults(claims)}
+write(
+    OUT / "claim-controls.csv",
+    control(under_faults(claims), parameters),
+    table_fields(controls_schema),
+)
+
 # %% Tables and figures
 from posinfo.figures import THEMES, draw
 from posinfo.tables import FIGURES, TABLES, Data, build_all
@@ -61,6 +73,8 @@ in_order = {kind: sorted(Path(SCHEMAS / kind).glob("*.yaml")) for kind in ("tabl
 inputs = read_inputs(
     suites=[str(path) for path in paths],
     suite_schemas=[str(SCHEMAS / f"suites/{suite}.yaml") for suite in SUITES],
+    controls=str(OUT / "claim-controls.csv"),
+    controls_schema=str(controls_schema),
     ledger=str(OUT / "ledger.csv"),
     ledger_schema=str(SCHEMAS / "ledger.yaml"),
     claims=CONFIG["claims"],

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posinfo.extras import advice
-from posinfo.gate import file_lines, missing_lines, problems, verdict_line
+from posinfo.gate import control_lines, file_lines, missing_lines, problems, verdict_line
 from posinfo.job import job, say_last
 from posinfo.schemas import fields_by_name, table_fields
 from posinfo.tidy import read_all
@@ -18,16 +18,23 @@ if __name__ == "__main__":
         given = snakemake.input
         rows, unreadable = read_all(given.suites, fields_by_name(given.suite_schemas))
         ledger, unreadable_ledger = read_all([given.ledger], fields_by_name([given.ledger_schema]))
+        controls, unreadable_controls = read_all(
+            [given.controls], fields_by_name([given.controls_schema])
+        )
         missing_fields = table_fields(given.missing_schema)
         missing, unreadable_missing = read_all(
             given.missing, {Path(path).stem: missing_fields for path in given.missing}
         )
         lines = [
-            *file_lines(given.digests, [*given.suites, given.ledger, *given.published]),
+            *file_lines(
+                given.digests, [*given.suites, given.controls, given.ledger, *given.published]
+            ),
             *unreadable,
+            *unreadable_controls,
             *unreadable_ledger,
             *unreadable_missing,
             *problems(rows, ledger, given.suites),
+            *control_lines(controls, ledger, given.controls),
             *missing_lines(missing),
         ]
         for line in lines:

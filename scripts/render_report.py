@@ -19,6 +19,8 @@ if __name__ == "__main__":
         inputs = read_inputs(
             suites=given.suites,
             suite_schemas=given.suite_schemas,
+            controls=given.controls,
+            controls_schema=given.controls_schema,
             ledger=given.ledger,
             ledger_schema=given.ledger_schema,
             claims=given.claims,

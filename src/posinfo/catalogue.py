@@ -1,6 +1,7 @@
-"""Which suites and cases there are, read from the source: importing them would import torch."""
+"""Which suites, cases and faults there are, from the source: to import them would import torch."""
 
 import ast
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,9 @@ SUITES = (
 )
 
 _FOLDER = Path(__file__).parent / "suites"
+_FAULTS = Path(__file__).parent / "faults"
+# Reading the modules as Python would take a tenth of a second, at every call of Snakemake.
+_FAULT_NAME = re.compile(r'(?:\bname=|[Ff]ault\(\s*)"([^"]+)"')
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,16 @@ def listing(suite: str) -> Listing:
                 for name in _case_names(node):
                     cases[_text(name, constants)] = summary
     return Listing(title, cases)
+
+
+@cache
+def faults() -> frozenset[str]:
+    """Names of all faults: literals that a ``Fault``, or a helper of its name, is made with."""
+    return frozenset(
+        name
+        for path in _FAULTS.glob("*.py")
+        for name in _FAULT_NAME.findall(path.read_text(encoding="utf-8"))
+    )
 
 
 def code_path(suite: str) -> str:

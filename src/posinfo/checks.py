@@ -1,12 +1,13 @@
 """Checks of a run's input, before any job: the config, the claims, and where results go."""
 
+import difflib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from posinfo.catalogue import listing
-from posinfo.claims import load_claims
+from posinfo.claims import Claim, load_claims
 from posinfo.errors import InputError, nearest
 from posinfo.schemas import Problem, first_problem, load_yaml
 
@@ -129,9 +130,12 @@ def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def check_claims(
-    files: Iterable[str], schema: Mapping[str, Any], columns: Mapping[str, Collection[str]]
-) -> None:
-    """Load the claims, and check that each selects by suites, cases and columns that there are.
+    files: Iterable[str],
+    schema: Mapping[str, Any],
+    columns: Mapping[str, Collection[str]],
+    faults: Collection[str],
+) -> list[Claim]:
+    """Load the claims, and check that the suites, cases, columns and faults that each names exist.
 
     Parameters
     ----------
@@ -141,15 +145,26 @@ def check_claims(
         ``workflow/schemas/claims.schema.yaml``.
     columns
         The columns of each suite's rows, by the suite's name.
+    faults
+        The names of the faults that a claim may reject.
+
+    Returns
+    -------
+    list of Claim
+        The claims, in the order of the files.
 
     Raises
     ------
     InputError
         Naming file, claim and what is allowed.
     """
-    for claim in load_claims(files, schema):
+    claims = load_claims(files, schema)
+    for claim in claims:
+        where = f"{claim.file} claim {claim.id}"
+        if claim.rejects and claim.rejects not in faults:
+            name = claim.rejects
+            raise InputError(where, f"rejects: {name!r} is no fault{_like(name, faults)}")
         for selector in claim.supports + claim.breaks:
-            where = f"{claim.file} claim {claim.id}"
             suite = selector.suite
             if suite not in columns:
                 raise InputError(where, f"unknown suite {suite!r}: {nearest(suite, columns)}")
@@ -161,6 +176,14 @@ def check_claims(
             for case in selector.where.get("case", ()):
                 if case not in cases:
                     raise InputError(where, f"{suite} has no case {case!r}: {nearest(case, cases)}")
+    return claims
+
+
+def _like(name: str, faults: Collection[str]) -> str:
+    """The faults with the most similar names: all of them would fill a page."""
+    close = difflib.get_close_matches(name, sorted(faults), n=3)
+    meant = f"did you mean {' or '.join(map(repr, close))}? " if close else ""
+    return f": {meant}their names stand in src/posinfo/faults"
 
 
 def check_writable(folders: Iterable[str]) -> None:

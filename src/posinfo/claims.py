@@ -78,6 +78,8 @@ class Claim:
     why: str = ""
     headline: str = ""
     awaits: str = ""
+    rejects: str = ""
+    no_fault: str = ""
     supports: tuple[Selector, ...] = ()
     breaks: tuple[Selector, ...] = ()
     sources: tuple[Source, ...] = ()
@@ -195,6 +197,44 @@ def _inconsistency(entry: Mapping[str, Any], path: str, links: _Links) -> Incons
     return Inconsistency(entry["id"], says=says, denies=denies, bears_on=bears_on, **text)
 
 
+def under_faults(claims: Iterable[Claim]) -> list[dict[str, Any]]:
+    """What is asked for the claims that name a fault, as plain values: see :func:`asked_for`.
+
+    Their prose is left out: to word a claim anew measures nothing anew.
+    """
+    return [
+        {
+            "id": claim.id,
+            "rejects": claim.rejects,
+            "differs_in": list(claim.differs_in),
+            "supports": [_plain(selector) for selector in claim.supports],
+            "breaks": [_plain(selector) for selector in claim.breaks],
+        }
+        for claim in claims
+        if claim.rejects
+    ]
+
+
+def _plain(selector: Selector) -> dict[str, Any]:
+    where = {column: list(values) for column, values in selector.where.items()}
+    return {"suite": selector.suite, "rows": selector.rows, **where}
+
+
+def asked_for(entry: Mapping[str, Any]) -> Claim:
+    """The claim of which :func:`under_faults` made plain values, without its prose."""
+    return Claim(
+        id=entry["id"], covers=(), lesson="", section="", kind="computed", statement="", file="",
+        rejects=entry["rejects"], differs_in=tuple(entry["differs_in"]),
+        supports=tuple(map(_selector, entry["supports"])),
+        breaks=tuple(map(_selector, entry["breaks"])),
+    )  # fmt: skip
+
+
+def suites_under_faults(claims: Iterable[Claim]) -> list[str]:
+    """The suites on which claims rest that name a fault, in alphabetical order."""
+    return sorted({suite for claim in claims if claim.rejects for suite in claim.suites})
+
+
 def _check(entry: Any, schema: Mapping[str, Any], where: str) -> None:
     """Check one entry under the schema of its kind: a union's errors would name all kinds."""
     kinds = schema["$defs"]["kinds"]
@@ -221,6 +261,22 @@ def _check_computed(entry: Mapping[str, Any], where: str) -> None:
             raise InputError(where, f"{name}: a claim with supports and breaks needs it")
         if not conditional and name in entry:
             raise InputError(where, f"{name}: only a claim with supports and breaks has it")
+    _check_control(entry, where)
+
+
+def _check_control(entry: Mapping[str, Any], where: str) -> None:
+    """A claim that nothing breaks says what would: a fault, or why there is none."""
+    supported = not entry.get("breaks")
+    if "rejects" in entry and "no_fault" in entry:
+        raise InputError(where, "no_fault: a claim that rejects a fault has none; give one of both")
+    if supported and not ("rejects" in entry or "no_fault" in entry):
+        raise InputError(
+            where,
+            "the key 'rejects' is missing: name a fault that its rows reject, or say in 'no_fault' "
+            "why none can exist",
+        )
+    if not supported and "no_fault" in entry:
+        raise InputError(where, "no_fault: only a claim with supports alone has it")
 
 
 def _build(entry: Mapping[str, Any], path: str, links: _Links) -> Claim:
@@ -236,7 +292,7 @@ def _build(entry: Mapping[str, Any], path: str, links: _Links) -> Claim:
             Weight(links.one(weight["id"], name, path, entry["id"]), weight["reason"])
             for weight in entry.get(name, ())
         )
-    for name in ("statement", "condition", "why", "headline", "awaits"):
+    for name in ("statement", "condition", "why", "headline", "awaits", "no_fault"):
         values[name] = " ".join(entry.get(name, "").split())
     return Claim(file=path, **values)
 

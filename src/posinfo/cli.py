@@ -1,16 +1,18 @@
-"""The command ``posinfo``: reproduce one suite, or one of its cases, without a whole run.
+"""The command ``posinfo``: reproduce one suite, a case or a control, without a whole run.
 
 Exit status: 0 if every row holds, 1 if one does not, 2 for wrong usage or input, with one line
 that says what would be allowed.
 """
 
 import contextlib
+import difflib
 import json
 import math
 import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,8 +21,9 @@ from typer import Exit, Option
 from typer.exceptions import TyperException
 
 from posinfo import __version__
-from posinfo.catalogue import SUITES, listing
+from posinfo.catalogue import SUITES, faults, listing
 from posinfo.checks import check_agreement, check_config
+from posinfo.claims import Claim, load_claims, suites_under_faults, under_faults
 from posinfo.errors import InputError, nearest
 from posinfo.extras import advice
 from posinfo.numbers_text import significant
@@ -34,6 +37,7 @@ from posinfo.schemas import load_yaml
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = ROOT / "config" / "config.yaml"
 SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.yaml"
+CLAIMS_SCHEMA = ROOT / "workflow" / "schemas" / "claims.schema.yaml"
 
 #: An outcome is a shape and a word, not a colour.
 MARKS = {"holds": "✓", "fails": "✗", "error": "!", "not run": "–"}
@@ -131,6 +135,46 @@ def measure(
         raise Exit(1)
 
 
+@app.command()
+def control(
+    claim: Annotated[str, typer.Argument(help="The id of a claim, as in config/claims.")],
+    fault: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="Put this fault in place instead of the one it names."),
+    ] = None,
+    every_fault: Annotated[
+        bool, Option("--every-fault", help="Try all faults that the library can have, in turn.")
+    ] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Decide a claim anew with a fault in place, as a run does: it must be undecided.
+
+    Exit status 1 if a fault that was asked for, or that the claim names, leaves it its verdict.
+    Nothing is written.
+    """
+    config = load_config(None)
+    known = load_claims([ROOT / path for path in config["claims"]], load_yaml(CLAIMS_SCHEMA))
+    computed = {one.id: one for one in known if one.kind == "computed"}
+    if claim not in computed:
+        near = difflib.get_close_matches(claim, computed, n=3, cutoff=0.5)
+        meant = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise InputError("claim", f"{claim!r} is no computed claim{meant}")
+    one = computed[claim]
+    for name in fault or []:
+        if name not in faults():
+            raise InputError("fault", f"{name!r} is unknown: {nearest(name, faults())}")
+    asked = fault or [one.rejects] * bool(one.rejects)
+    if not asked and not every_fault:
+        raise InputError("claim", f"{claim!r} names no fault; choose one with --fault")
+    rows = _controlled(one, None if every_fault else asked, config)
+    if as_json:
+        _print_json({"claim": claim, "rows": rows})
+    else:
+        _print_controls(rows)
+    if any(row["outcome"] != "holds" for row in rows if row["fault"] in asked):
+        raise Exit(1)
+
+
 def load_config(above: str | None) -> dict[str, Any]:
     """Read and check the config of the working copy.
 
@@ -172,6 +216,41 @@ def _measured(
 
     with contextlib.redirect_stdout(sys.stderr):
         return run(suite, parameters, only=case)
+
+
+def _controlled(
+    claim: Claim, names: Sequence[str] | None, config: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """A row for each fault, all that there are if ``names`` is None."""
+    from posinfo import numerics
+    from posinfo.controls import control as run
+
+    numerics.set_environment()
+    from posinfo.faults.stand_ins import with_stand_ins
+
+    asked = [replace(claim, rejects=name) for name in names or with_stand_ins()]
+    told = {suite: suite_parameters(config, suite) for suite in suites_under_faults(asked)}
+    with contextlib.redirect_stdout(sys.stderr):
+        return run(under_faults(asked), told)
+
+
+def _print_controls(rows: Sequence[Mapping[str, Any]]) -> None:
+    """A line a fault: what becomes of the claim, and the first quantity that does not hold."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None)
+    for name in ("fault", "with it in place", "rows lost", "the first", "found"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        style = COLOURS[row["outcome"]]
+        verdict = f"{MARKS[row['outcome']]} {row['measured_text']}"
+        lost = f"{row['rows_lost']} of {row['rows_asked']}"
+        table.add_row(
+            Text(row["fault"]), Text(verdict, style=style),
+            *map(Text, (lost, row["first_lost"], row["found"])),
+        )  # fmt: skip
+    _console().print(table)
 
 
 def _with_quantity(rows: Sequence[dict[str, Any]], text: str) -> list[dict[str, Any]]:

@@ -63,6 +63,47 @@ def ledger_lines(ledger: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
+def control_lines(
+    controls: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]], path: str
+) -> list[str]:
+    """A line for each claim whose fault its rows let through, or that was not put to the test.
+
+    Parameters
+    ----------
+    controls, ledger
+        What was read of the controls and of the ledger.
+    path
+        The file of the controls.
+    """
+    lines = []
+    found = {(row["claim"], row["fault"]): row for row in controls}
+    for entry in ledger:
+        claim, fault = entry["id"], entry["rejects"]
+        if not fault:
+            if entry["recorded"] == "verified" and not entry["no_fault"]:
+                lines.append(f"claim {claim} ({entry['covers']}): names no fault to reject")
+            continue
+        row = found.pop((claim, fault), None)
+        if row is None:
+            lines.append(
+                f"claim {claim} ({entry['covers']}): has no control, {path} has no row of it with "
+                f"the fault {fault!r}{digests.anew(path)}"
+            )
+        elif row["measured_text"] == entry["reproduced"] == "not run":
+            continue  # what it needs is not there, with the fault or without
+        elif row["outcome"] != "holds" or row["measured_text"] != row["reference_text"]:
+            because = f", {row['found']}" if row["found"] else ""
+            lines.append(
+                f"claim {claim} ({entry['covers']}): its rows do not reject the fault {fault!r}: "
+                f"{row['measured_text']} with it in place{because}"
+            )
+    return lines + [
+        f"{path}: decides the claim {claim} under the fault {fault!r}, which no claim asks for"
+        f"{digests.anew(path)}"
+        for claim, fault in found
+    ]
+
+
 def not_run_lines(
     rows: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]
 ) -> list[str]:

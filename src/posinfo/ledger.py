@@ -65,6 +65,8 @@ class Entry:
             "tightest_ratio": self.tightest,
             "rows": len(self.rows),
             "files": " ".join(f"results/suites/{suite}.csv" for suite in claim.suites),
+            "rejects": claim.rejects,
+            "no_fault": claim.no_fault,
             "why": self.why,
             "headline": self.headline,
             "problem": "; ".join(self.problems) + (f" (in {claim.file})" if self.problems else ""),

@@ -172,13 +172,11 @@ def table_fields(path: str | Path) -> list[dict[str, str]]:
     Parameters
     ----------
     path
-        The schema's file; what it extends lies beside it.
+        The schema's file; what it extends is named from its folder, without the ending.
     """
     path = Path(path)
     schema = load_yaml(path)
-    shared = (
-        table_fields(path.with_name(f"{schema['extends']}.yaml")) if "extends" in schema else []
-    )
+    shared = table_fields(path.parent / f"{schema['extends']}.yaml") if "extends" in schema else []
     return shared + list(schema["fields"])
 
 

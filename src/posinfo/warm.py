@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,11 +46,42 @@ def measured(suite: str, parameters: Mapping[str, Any]) -> list[dict[str, object
     MeasuringFailed
         If the copy that measured failed outside of the suite's cases.
     """
+    asked = {"suite": suite, "parameters": parameters}
+    return _shared("measure", asked, lambda: measure.measure(suite, parameters))
+
+
+def controlled(
+    claims: Sequence[Mapping[str, Any]], parameters: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, object]]:
+    """Decide claims anew under their faults, as :func:`measured` measures a suite.
+
+    The rows are those of :func:`posinfo.controls.control`.
+
+    Raises
+    ------
+    MeasuringFailed
+        If the copy that measured failed outside of the suites' cases.
+    """
+    asked = {"claims": claims, "parameters": parameters}
+    return _shared("control", asked, lambda: _control(**asked))
+
+
+def _control(**asked: Any) -> list[dict[str, object]]:
+    # Imported here: a job that measures a suite knows nothing of claims.
+    from posinfo.controls import control
+
+    return control(**asked)
+
+
+def _shared(
+    kind: str, asked: Mapping[str, Any], here: Callable[[], list[dict[str, object]]]
+) -> list[dict[str, object]]:
+    """Have the run's process do what is asked, or do it here."""
     run = runlock.own_run()
     # Elsewhere than on Linux a process that has loaded such libraries may not survive a fork.
     text = b""
     if run and sys.platform == "linux":
-        request = json.dumps({"suite": suite, "parameters": parameters}).encode() + b"\n"
+        request = json.dumps({"kind": kind, "asked": asked}).encode() + b"\n"
         try:
             text = _ask(run, request)
         except OSError as error:
@@ -58,7 +89,7 @@ def measured(suite: str, parameters: Mapping[str, Any]) -> list[dict[str, object
         if not text:
             print("Measuring in this job's own process instead.", flush=True)
     if not text:
-        return measure.measure(suite, parameters)
+        return here()
     result = json.loads(text)
     if "error" in result:
         raise MeasuringFailed(result["error"])
@@ -153,7 +184,8 @@ def _answer_and_end(connection: socket.socket) -> None:
         with connection.makefile("rb") as asked:
             request = json.loads(asked.readline())
         try:
-            answer = json.dumps({"rows": measure.measure(**request)})
+            work = {"measure": measure.measure, "control": _control}[request["kind"]]
+            answer = json.dumps({"rows": work(**request["asked"])})
         except Exception as error:
             traceback.print_exc()
             answer = json.dumps({"error": " ".join(f"{type(error).__name__}: {error}".split())})

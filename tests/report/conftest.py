@@ -89,7 +89,7 @@ def entry(claim: Claim, reproduced: str, **values: Any) -> dict[str, Any]:
     return {
         "id": claim.id, "covers": " ".join(claim.covers), "kind": claim.kind,
         "recorded": claim.verdict, "reproduced": reproduced, "why": claim.why,
-        "condition": claim.condition,
+        "condition": claim.condition, "rejects": claim.rejects, "no_fault": claim.no_fault,
         "headline": claim.headline, "tightest_ratio": 0.01, "problem": "",
     } | values  # fmt: skip
 
@@ -116,12 +116,14 @@ def hostile_inputs(folder: Path) -> Inputs:
     ]  # fmt: skip
     run = f"run {HOSTILE}"
     claims = [
-        claim("kept", "computed", "A01", verdict="verified", supports=(rows_of(run, 9),)),
+        claim("kept", "computed", "A01", verdict="verified", supports=(rows_of(run, 9),),
+              rejects=HOSTILE),
         claim("kept-in-part", "computed", "A02", verdict="conditional", condition=HOSTILE,
               differs_in=("dtype",), headline=HOSTILE, supports=(rows_of(run, 9),),
               breaks=(rows_of("breaks", 1),), related=("kept", "lost")),
         claim("lost", "computed", "A03", verdict="refuted", breaks=(rows_of("text", 1),)),
-        claim("unclear", "computed", "B01", verdict="verified", supports=(rows_of("bad", 1),)),
+        claim("unclear", "computed", "B01", verdict="verified", supports=(rows_of("bad", 1),),
+              no_fault=HOSTILE),
         claim("read", "source", "B02", verdict="contradicted",
               sources=(Source(HOSTILE, HOSTILE, HOSTILE, HOSTILE),)),
         claim("weighed", "judgement", "B03",
@@ -163,6 +165,21 @@ def hostile_inputs(folder: Path) -> Inputs:
         inconsistencies=[
             Inconsistency("both", f"both {HOSTILE}", ("kept",), ("lost",), HOSTILE, ("read",))
         ],
+        controls=[
+            {
+                "claim": "kept",
+                "fault": HOSTILE,
+                "outcome": "holds",
+                "measured_text": "undecided",
+                "reference_text": "undecided",
+                "rows_asked": 9,
+                "rows_lost": 1,
+                "first_lost": HOSTILE,
+                "found": HOSTILE,
+            }
+        ],
+        controls_path="results/controls/claim-controls.csv",
+        controls_digest="0" * 64,
         ledger=ledger,
         ledger_path="results/ledger.csv",
         ledger_digest="0" * 64,

@@ -10,7 +10,9 @@ import pytest
 
 from posinfo import numerics
 from posinfo.catalogue import SUITES
-from posinfo.claims import Claim, load_claims
+from posinfo.claims import Claim, load_claims, suites_under_faults, under_faults
+from posinfo.controls import control
+from posinfo.ledger import decide_claims
 from posinfo.parameters import suite_parameters
 from posinfo.rows import Row
 from posinfo.schemas import load_yaml, table_fields
@@ -75,3 +77,24 @@ def claims_schema(root: Path) -> dict[str, Any]:
 def claims(root: Path, config: dict[str, Any], claims_schema: dict[str, Any]) -> list[Claim]:
     """The project's claims."""
     return load_claims([root / path for path in config["claims"]], claims_schema)
+
+
+@pytest.fixture(scope="session")
+def ledger_records(claims: list[Claim], records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The ledger as the gate sees it. Do not change it."""
+    return [entry.record() for entry in decide_claims(claims, records)]
+
+
+@pytest.fixture(scope="session")
+def control_records(
+    claims: list[Claim],
+    config: dict[str, Any],
+    root: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> list[dict[str, Any]]:
+    """The controls of all claims as the gate sees them. Do not change them."""
+    told = {suite: suite_parameters(config, suite) for suite in suites_under_faults(claims)}
+    fields = table_fields(root / "workflow/schemas/controls/claim-controls.yaml")
+    path = tmp_path_factory.mktemp("controls") / "claim-controls.csv"
+    write(path, control(under_faults(claims), told), fields)
+    return read(path, fields)

@@ -116,11 +116,14 @@ def test_an_unreadable_file_is_blamed_itself(tmp_path):
         check_config(BASE, [str(path)], SCHEMA)
 
 
+FAULTS = ("reflection", "rotated twice")
+
+
 def claim(suite: str) -> dict:
     return {
         "id": "one", "covers": ["A01"], "lesson": "A", "section": "s", "kind": "computed",
         "statement": "It is so.", "verdict": "verified", "why": "Measured.",
-        "supports": [{"suite": suite, "rows": 1}],
+        "supports": [{"suite": suite, "rows": 1}], "rejects": "reflection",
     }  # fmt: skip
 
 
@@ -129,14 +132,31 @@ def test_a_claim_on_a_suite_that_there_is_not_is_refused(tmp_path, claims_schema
     for suite in ("norms", "normes"):
         path.write_text(yaml.safe_dump([claim(suite)]))
         if suite == "norms":
-            check_claims([path], claims_schema, ("norms", "angles"))
+            [checked] = check_claims([path], claims_schema, ("norms", "angles"), FAULTS)
+            assert checked.id == "one"
             continue
         with pytest.raises(InputError) as refused:
-            check_claims([path], claims_schema, ("norms", "angles"))
+            check_claims([path], claims_schema, ("norms", "angles"), FAULTS)
         assert str(refused.value) == (
             f"{path} claim one: unknown suite 'normes': did you mean 'norms'? "
             "allowed: angles, norms"
         )
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("reflexion", "did you mean 'reflection'? "),
+     ("rotated twise", "did you mean 'rotated twice'? "),
+     ("xyz", "their names stand in src/posinfo/faults")],
+)  # fmt: skip
+def test_a_fault_that_there_is_not_is_refused(tmp_path, claims_schema, name, meant):
+    path = tmp_path / "claims.yaml"
+    path.write_text(yaml.safe_dump([claim("norms") | {"rejects": name}]))
+    with pytest.raises(InputError) as refused:
+        check_claims([path], claims_schema, ("norms",), FAULTS)
+    line = str(refused.value)
+    assert line.startswith(f"{path} claim one: rejects: {name!r} is no fault: {meant}")
+    assert "\n" not in line
 
 
 def test_folders_that_can_be_written_pass_and_are_not_made(tmp_path, monkeypatch):

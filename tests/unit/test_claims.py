@@ -18,6 +18,7 @@ COMPUTED = COMMON | {
     "verdict": "verified",
     "why": "Measured.",
     "supports": [SELECTOR],
+    "rejects": "reflection",
 }
 CONDITIONAL = COMPUTED | {
     "verdict": "conditional",
@@ -25,7 +26,7 @@ CONDITIONAL = COMPUTED | {
     "differs_in": ["scale"],
     "breaks": [SELECTOR],
 }
-REFUTED = {key: value for key, value in COMPUTED.items() if key != "supports"} | {
+REFUTED = {key: value for key, value in COMPUTED.items() if key not in ("supports", "rejects")} | {
     "verdict": "refuted",
     "breaks": [SELECTOR],
 }
@@ -102,6 +103,16 @@ def test_any_verdict_can_be_recorded_for_the_gate_to_judge(load, entry):
         assert load([entry | {"verdict": verdict}])[0].verdict == verdict
 
 
+@pytest.mark.parametrize("entry", [COMPUTED, CONDITIONAL, REFUTED])
+def test_any_computed_claim_may_name_a_fault(load, entry):
+    assert load([entry | {"rejects": "reflection"}])[0].rejects == "reflection"
+
+
+def test_a_claim_may_say_why_there_is_no_fault(load):
+    (claim,) = load([without(COMPUTED, "rejects") | {"no_fault": "A\n count."}])
+    assert (claim.rejects, claim.no_fault) == ("", "A count.")
+
+
 def without(entry: dict, key: str) -> dict:
     return {name: value for name, value in entry.items() if name != key}
 
@@ -121,6 +132,12 @@ def without(entry: dict, key: str) -> dict:
             REFUTED | {"differs_in": ["scale"]},
             "differs_in: only a claim with supports and breaks has it",
         ),
+        (without(COMPUTED, "rejects"), "the key 'rejects' is missing: name a fault"),
+        (COMPUTED | {"no_fault": "A count."}, "no_fault: a claim that rejects a fault has none"),
+        (REFUTED | {"no_fault": "A count."}, "no_fault: only a claim with supports alone has it"),
+        (COMPUTED | {"rejects": ""}, "rejects: "),
+        (COMPUTED | {"rejects": ["reflection"]}, "rejects: "),
+        (SOURCE | {"rejects": "reflection"}, "unknown key 'rejects'"),
         (COMPUTED | {"verdict": "true"}, "verdict: 'true' is unknown"),
         (COMPUTED | {"verdict": "confirmed"}, "verdict: 'confirmed' is unknown"),
         (SOURCE | {"verdict": "verified"}, "verdict: 'verified' is unknown"),

@@ -56,7 +56,7 @@ def test_version():
     assert posinfo("--version").stdout == f"posinfo {__version__}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["measure"], ["suites"]])
+@pytest.mark.parametrize("command", [[], ["measure"], ["control"], ["suites"]])
 def test_help_describes_every_option(command):
     done = posinfo(*command, "--help", COLUMNS="200")
     assert done.returncode == 0
@@ -95,6 +95,46 @@ def test_one_case_as_a_table():
     # 1024 positions of 768 components.
     assert "786432" in done.stdout
     assert done.stdout.splitlines()[-1].endswith("holds")
+
+
+def test_a_control_as_a_table():
+    done = posinfo("control", "norms-kept-in-the-lesson-run")
+    assert done.returncode == 0, done.stderr
+    assert "temperature left on" in done.stdout
+    assert "✓ undecided" in done.stdout
+    assert "8 of 8" in done.stdout
+
+
+def test_a_fault_that_a_claim_does_not_notice_gives_status_one():
+    done = posinfo("control", "norms-kept-in-the-lesson-run", "--json",
+                   "--fault", "angle of the wrong sign",
+                   "--fault", "temperature left on")  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["measured_text"] for row in rows] == ["verified", "undecided"]
+
+
+def test_every_fault_is_tried_and_the_own_one_decides_the_status():
+    done = posinfo("control", "position-zero-changes-nothing", "--every-fault", "--json")
+    assert done.returncode == 0, done.stderr
+    found = {row["fault"]: row["measured_text"] for row in json.loads(done.stdout)["rows"]}
+    assert len(found) > 100
+    assert found["positions start at one"] == "undecided"
+    assert found["angle of the wrong sign"] == "verified"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["norms-kept"], "'norms-kept' is no computed claim: did you mean"),
+        (["companion-lab"], "'companion-lab' is no computed claim"),
+        (["distances-never-seen-are-counted"], "names no fault; choose one with --fault"),
+        (["frequency-formula", "--fault", "reflexion"], "did you mean 'reflection'?"),
+        (["frequency-formula", "--fault", "prints"], "'prints' has no stand-in"),
+    ],
+)
+def test_a_control_that_cannot_be_is_refused_in_one_line(arguments, problem):
+    assert problem in one_line(posinfo("control", *arguments))
 
 
 def test_shapes_are_no_markup():

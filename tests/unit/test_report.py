@@ -503,6 +503,7 @@ def results(
     root: Path,
     records: Sequence[dict[str, Any]],
     claims: Sequence[Claim],
+    control_records: Sequence[dict[str, Any]],
     config: dict[str, Any],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
@@ -520,6 +521,8 @@ def results(
         write(folder / "suites" / f"{suite}.csv", own, fields)
     ledger = [entry.record() for entry in decide_claims(claims, records)]
     write(folder / "ledger.csv", ledger, table_fields(schemas / "ledger.yaml"))
+    fields = table_fields(schemas / "controls" / "claim-controls.yaml")
+    write(folder / "controls" / "claim-controls.csv", control_records, fields)
     known = TableData(records, ledger, config, claims)
     for kind, makers in (("table", TABLES), ("figure", FIGURES)):
         made, unmade = build_all(makers, known, kind)
@@ -545,6 +548,8 @@ def arguments(folder: Path, root: Path, config: dict[str, Any]) -> dict[str, Any
     return {
         "suites": files(folder / "suites", "*.csv"),
         "suite_schemas": files(schemas / "suites", "*.yaml"),
+        "controls": str(folder / "controls" / "claim-controls.csv"),
+        "controls_schema": str(schemas / "controls" / "claim-controls.yaml"),
         "ledger": str(folder / "ledger.csv"),
         "ledger_schema": str(schemas / "ledger.yaml"),
         "claims": [str(root / path) for path in config["claims"]],
@@ -640,6 +645,32 @@ def test_same_bytes_under_any_hash_seed_and_no_heavy_import(
         assert done.stdout == page.encode()
 
 
+def test_each_claim_shows_what_it_rejects_or_why_there_is_nothing(
+    page: str, claims: Sequence[Claim], control_records: Sequence[dict[str, Any]]
+) -> None:
+    articles = dict(re.findall(r'<article class="claim[^>]* id="?claim-([\w-]+).*?>(.*?)</article>',
+                               page, re.DOTALL))  # fmt: skip
+    for row in control_records:
+        text = html.unescape(re.sub(r"<[^>]*>", "", articles[row["claim"]]))
+        assert f"Rejects the fault “{row['fault']}”: with it in place, " in text
+        assert f"{row['rows_lost']} of its {row['rows_asked']} row" in text
+        assert row["first_lost"] in text
+    for one in claims:
+        shown = html.unescape(articles[one.id])
+        assert ("Rejects</strong>" in shown) == bool(one.rejects), one.id
+        assert ("No fault to reject</strong>" in shown) == bool(one.no_fault), one.id
+        assert one.no_fault in shown
+
+
+def test_a_control_that_passed_is_no_rejection() -> None:
+    row = {"fault": "f", "outcome": "fails", "measured_text": "verified", "rows_asked": 2,
+           "rows_lost": 0, "first_lost": ""}  # fmt: skip
+    assert view.control_view(row).rejects is False
+    assert view.control_view(row | {"outcome": "holds"}).rejects is True
+    assert view.control_view(None) is None
+    assert view.control_view(row | {"measured_text": "not run"}) is None
+
+
 def red_page(results: Path, root: Path, config: dict[str, Any], tmp_path: Path, spoil: Any) -> str:
     """The page after something happened to the results."""
     for path in results.rglob("*"):
@@ -675,6 +706,16 @@ SPOILED = {
     "a row that fails": (
         lambda folder: swap(folder / "suites/norms.csv", ",holds,", ",fails,"),
         "norms: ",
+    ),
+    "controls that are gone": (
+        lambda folder: (folder / "controls/claim-controls.csv").unlink(),
+        "claim-controls.csv",
+    ),
+    "a control that passed": (
+        lambda folder: swap(
+            folder / "controls/claim-controls.csv", ",undecided,undecided,", ",verified,undecided,"
+        ),
+        "do not reject the fault",
     ),
     "another verdict": (
         lambda folder: swap(folder / "ledger.csv", ",verified,verified,", ",verified,refuted,"),

@@ -92,6 +92,39 @@ def test_the_rows_are_those_that_a_job_measures_by_itself(run, measure, tmp_path
     assert said == said_alone.replace("torch here: True", "torch here: False")
 
 
+CONTROL = """
+import json, sys
+from posinfo.warm import controlled
+rows = controlled(*json.loads(sys.argv[1]))
+print("torch here:", "torch" in sys.modules)
+with open(sys.argv[2], "w") as file:
+    json.dump(rows, file)
+"""
+
+
+@linux
+def test_controls_are_those_that_a_job_decides_by_itself(run, tmp_path, child_environment, config):
+    """And what one copy puts in place, no other sees."""
+    claim = {
+        "id": "one", "rejects": "temperature left on", "differs_in": [], "breaks": [],
+        "supports": [{"suite": "norms", "case": ["lesson run"], "rows": 13}],
+    }  # fmt: skip
+    asked = json.dumps([[claim], {"norms": suite_parameters(config, "norms")}])
+    found = []
+    for environment in ({}, {"POSINFO_RUN_LOCK": run.lock}, {"POSINFO_RUN_LOCK": run.lock}):
+        target = tmp_path / "controls.json"
+        done = subprocess.run(
+            [sys.executable, "-c", CONTROL, asked, str(target)],
+            cwd=tmp_path, env=child_environment | environment, text=True, check=True,
+            stdout=subprocess.PIPE,
+        )  # fmt: skip
+        found.append((json.loads(target.read_text()), "torch here: True" in done.stdout))
+    (alone, here), *shared = found
+    assert here
+    assert [row["outcome"] for row in alone] == ["holds"]
+    assert shared == [(alone, False)] * 2
+
+
 @linux
 def test_one_process_serves_all_jobs_of_a_run_and_ends_with_it(run, measure, tmp_path):
     for suite in ("norms", "shapes"):

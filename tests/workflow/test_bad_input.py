@@ -67,6 +67,9 @@ def test_a_wrong_value_on_the_command_line_is_refused(project):
          ["claim interpolation-is-a-base", "did you mean 'best-fitting base'"]),
         ("case: rotation, relation", "caze: rotation, relation",
          ["claim rotation-is-right", "angles has no column 'caze'", "did you mean 'case'"]),
+        ("rejects: temperature left on", "rejects: temperature left off",
+         ["claim norms-kept", "rejects: 'temperature left off'", "'temperature left on'"]),
+        ("  rejects: temperature left on\n", "", ["claim norms-kept", "'rejects' is missing"]),
         ("verdict: confirmed", "verdict: confirmd", ["claim what-a-document-says", "confirmed"]),
         ("kind: judgement", "kind: judgment", ["claim what-nothing-decides", "'judgment'"]),
         ("{id: norms-kept, reason", "{id: norms-lost, reason", ["weighs_for", "'norms-lost'"]),
@@ -84,7 +87,9 @@ def test_a_missing_claims_file_is_refused(project):
     assert_refused(project, run, "config/claims/none.yaml", "does not exist")
 
 
-@pytest.mark.parametrize("path", ["results", "results/suites", "report", "logs"])
+@pytest.mark.parametrize(
+    "path", ["results", "results/suites", "results/controls", "report", "logs"]
+)
 def test_a_file_where_results_go_is_refused(fresh, path):
     target = fresh.folder / path
     if target.is_dir():

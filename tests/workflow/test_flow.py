@@ -10,7 +10,10 @@ import pytest
 
 from posinfo.catalogue import SUITES
 
-NON_SUITE = {"decide_ledger", "make_tables", "make_figures", "render_report", "all"}
+NON_SUITE = {
+    "control_claims", "decide_ledger", "make_tables", "make_figures", "render_report", "all",
+}  # fmt: skip
+CONTROLS = "results/controls/claim-controls.csv"
 PAGE = "report/index.html"
 
 
@@ -69,6 +72,21 @@ def test_an_edit_to_the_page_measures_nothing(project):
     with open(template, "a", encoding="utf-8") as file:
         file.write("\n")
     assert project.run("--dry-run").jobs == {"render_report": 1, "all": 1, "total": 2}
+
+
+def test_an_edit_to_a_fault_decides_claims_anew_and_measures_no_suite(project):
+    with open(project.folder / "src/posinfo/faults/stand_ins.py", "a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    run = project.run("--dry-run")
+    assert run.jobs == {"control_claims": 1, "render_report": 1, "all": 1, "total": 3}
+
+
+def test_another_fault_for_a_claim_decides_it_anew_and_other_words_do_not(project):
+    project.edit("tests/workflow/claims.yaml", "  why: Rotated vectors agree", "  why: They agree")
+    assert "control_claims" not in project.run("--dry-run").jobs
+    project.edit("tests/workflow/claims.yaml", "rejects: angle of the wrong sign",
+                 "rejects: reflection")  # fmt: skip
+    assert project.run("--dry-run").jobs["control_claims"] == 1
 
 
 def test_one_suite_can_be_rerun_alone(project):
@@ -176,6 +194,15 @@ def test_a_wrong_recorded_verdict_is_named(project):
                "undecided: shift do not separate")  # fmt: skip
 
 
+def test_a_fault_that_a_claim_does_not_notice_is_named(project):
+    """Norms are kept by a rotation the other way round, too."""
+    project.edit("tests/workflow/claims.yaml", "rejects: temperature left on",
+                 "rejects: angle of the wrong sign")  # fmt: skip
+    assert_red(project, project.run(), "claim norms-kept (B38): its rows do not reject the fault "
+               "'angle of the wrong sign': verified with it in place",
+               "NOT REPRODUCED: 1 problem above")  # fmt: skip
+
+
 def test_a_selector_with_another_number_of_rows_is_named(project):
     project.edit("tests/workflow/claims.yaml", 'norms, Q", rows: 2', 'norms, Q", rows: 3')
     assert_red(project, project.run(), "claim norms-kept (B38): recorded verified, reproduced "
@@ -209,9 +236,11 @@ def test_a_crash_of_a_job_is_named_with_its_log(project):
     kept = project.results()["results/suites/shapes.csv"]
     run = project.run()
     assert run.status == 1
-    [last] = run.last_lines
-    assert last.startswith("measure_suite crashed: ")
-    assert last.endswith("RuntimeError: at import (traceback in logs/measure_suite/norms.log)")
+    # The controls measure that suite too.
+    lines = sorted(run.last_lines)
+    assert [line.partition(" ")[0] for line in lines] == ["control_claims", "measure_suite"]
+    assert all("RuntimeError: at import (traceback in logs/" in line for line in lines)
+    assert lines[1].endswith("logs/measure_suite/norms.log)")
     log = (project.folder / "logs/measure_suite/norms.log").read_text(encoding="utf-8")
     assert "Traceback" in log
     assert project.results()["results/suites/shapes.csv"] == kept
@@ -256,6 +285,7 @@ def test_a_suite_touched_by_hand_is_named_and_made_anew(project, path, change, a
 @pytest.mark.parametrize(
     "path",
     [
+        CONTROLS,
         "results/ledger.csv",
         "results/tables/symbols.csv",
         "results/figures/mechanism.light.svg",

@@ -15,8 +15,9 @@ _SOURCE = os.path.join(workflow.basedir, "src")
 sys.path.insert(0, _SOURCE)
 
 from posinfo import runlock
-from posinfo.catalogue import SUITES
+from posinfo.catalogue import SUITES, faults
 from posinfo.checks import check_agreement, check_claims, check_config, check_writable
+from posinfo.claims import suites_under_faults, under_faults
 from posinfo.errors import InputError
 from posinfo.imports import library_files
 from posinfo.parameters import suite_parameters
@@ -30,7 +31,10 @@ sys.executable = shlex.quote(sys.executable)
 
 #: Where a run writes.
 OUTPUT_FOLDERS = (
-    *(f"results/{name}" for name in ("suites", "tables", "figures", "missing", "digests")),
+    *(
+        f"results/{name}"
+        for name in ("suites", "controls", "tables", "figures", "missing", "digests")
+    ),
     "report",
     "logs",
     ".snakemake",
@@ -102,13 +106,15 @@ def only_looks():
 
 def check_inputs():
     """Check the config, the claims, and that results can be written; hold the run's lock."""
-    global RUN_LOCK
+    global CLAIMS, RUN_LOCK
     try:
         check_config(
             config, config_files(), load_yaml(in_workflow("workflow/schemas/config.schema.yaml"))
         )
         check_agreement(config, config_files())
-        check_claims(claim_files(), load_yaml(CLAIMS_SCHEMA), columns_of_suites())
+        CLAIMS = check_claims(
+            claim_files(), load_yaml(CLAIMS_SCHEMA), columns_of_suites(), faults()
+        )
         check_writable(OUTPUT_FOLDERS)
         if not only_looks():
             RUN_LOCK = runlock.hold()
@@ -162,10 +168,30 @@ def parameters_of(wildcards):
     return suite_parameters(config, wildcards.suite)
 
 
+def controls_library(wildcards):
+    """What the controls of claims depend on: the faults, and the suites that they measure."""
+    return library(
+        "posinfo.controls",
+        "posinfo.measure",
+        *(f"posinfo.suites.{suite}" for suite in suites_under_faults(CLAIMS)),
+    )
+
+
+def controls_request(wildcards):
+    """The claims that name a fault, without their prose."""
+    return under_faults(CLAIMS)
+
+
+def controls_parameters(wildcards):
+    """What each suite is told that controls measure."""
+    return {suite: suite_parameters(config, suite) for suite in suites_under_faults(CLAIMS)}
+
+
 def everything(wildcards=None):
     """All that a run makes, by the names under which the gate takes it."""
     return {
         "suites": SUITE_RESULTS,
+        "controls": CONTROLS,
         "ledger": "results/ledger.csv",
         "missing": MISSING,
         "published": [*TABLES, *FIGURES, *PICTURES, *MISSING, "report/index.html"],
@@ -174,13 +200,20 @@ def everything(wildcards=None):
             *expand("results/digests/measure_suite_{suite}.sha256", suite=SUITES),
             *expand(
                 "results/digests/{job}.sha256",
-                job=["decide_ledger", "make_tables", "make_figures", "render_report"],
+                job=[
+                    "control_claims",
+                    "decide_ledger",
+                    "make_tables",
+                    "make_figures",
+                    "render_report",
+                ],
             ),
         ],
     }
 
 
 SUITE_RESULTS = expand("results/suites/{suite}.csv", suite=SUITES)
+CONTROLS = "results/controls/claim-controls.csv"
 TABLES = expand("results/tables/{key}.csv", key=keys_of("workflow/schemas/tables"))
 FIGURES = expand("results/figures/{key}.csv", key=keys_of("workflow/schemas/figures"))
 PICTURES = expand(
@@ -191,6 +224,7 @@ PICTURES = expand(
 MISSING = ["results/missing/tables.csv", "results/missing/figures.csv"]
 
 SUITE_SCHEMAS = [in_workflow(f"workflow/schemas/suites/{name}.yaml") for name in ("rows", *SUITES)]
+CONTROLS_SCHEMA = in_workflow("workflow/schemas/controls/claim-controls.yaml")
 LEDGER_SCHEMA = in_workflow("workflow/schemas/ledger.yaml")
 MISSING_SCHEMA = in_workflow("workflow/schemas/missing.yaml")
 CLAIMS_SCHEMA = in_workflow("workflow/schemas/claims.schema.yaml")

@@ -1,6 +1,6 @@
 """Publication: tables and figures from the rows, and one page of all.
 
-Needs: every suite's CSV, the ledger, the templates and captions. No torch.
+Needs: every suite's CSV, the controls, the ledger, the templates and captions. No torch.
 Makes: results/tables/<table>.csv, results/figures/<figure>.csv with a light and a dark SVG, and
 report/index.html.
 """
@@ -56,6 +56,7 @@ rule make_figures:
 rule render_report:
     input:
         suites=SUITE_RESULTS,
+        controls=CONTROLS,
         ledger="results/ledger.csv",
         claims=claim_files(),
         tables=TABLES,
@@ -65,6 +66,7 @@ rule render_report:
         templates=files_in("workflow/report"),
         library=library("posinfo.report"),
         suite_schemas=SUITE_SCHEMAS,
+        controls_schema=CONTROLS_SCHEMA,
         claims_schema=CLAIMS_SCHEMA,
         captions_schema=in_workflow("workflow/schemas/captions.schema.yaml"),
         ledger_schema=LEDGER_SCHEMA,

@@ -61,6 +61,9 @@ class Inputs:
     suites: Sequence[Suite]
     rows: Sequence[Record]
     claims: Sequence[Claim]
+    controls: Sequence[Record]
+    controls_path: str
+    controls_digest: str
     inconsistencies: Sequence[Inconsistency]
     ledger: Sequence[Record]
     ledger_path: str
@@ -73,6 +76,8 @@ def read_inputs(
     *,
     suites: Sequence[str],
     suite_schemas: Sequence[str],
+    controls: str,
+    controls_schema: str,
     ledger: str,
     ledger_schema: str,
     claims: Sequence[str],
@@ -87,7 +92,7 @@ def read_inputs(
     captions: str,
     captions_schema: str,
 ) -> Inputs:
-    """Read rows, ledger, claims, tables and figures.
+    """Read rows, controls, ledger, claims, tables and figures.
 
     Parameters
     ----------
@@ -95,12 +100,12 @@ def read_inputs(
         Paths of CSV files, each named after its suite or key; suites in the order of the page.
     drawings
         Paths of the figures' SVG files, named ``<key>.<theme>.svg``.
-    ledger, claims, captions
-        Paths of the ledger, of the claims' files, and of the captions.
+    controls, ledger, claims, captions
+        Paths of the controls, of the ledger, of the claims' files, and of the captions.
     missing
         Paths of the lists of tables and figures that could not be made.
-    suite_schemas, ledger_schema, claims_schema, table_schemas, figure_schemas, missing_schema, \
-    captions_schema
+    suite_schemas, controls_schema, ledger_schema, claims_schema, table_schemas, figure_schemas, \
+    missing_schema, captions_schema
         Paths of their schemas.
 
     Raises
@@ -111,6 +116,8 @@ def read_inputs(
     """
     fields = fields_by_name(suite_schemas)
     rows, problems = read_all(suites, fields)
+    controlled, unreadable = read_all([controls], fields_by_name([controls_schema]))
+    problems += unreadable
     entries, unreadable = read_all([ledger], fields_by_name([ledger_schema]))
     problems += unreadable
     missing_fields = table_fields(missing_schema)
@@ -139,6 +146,9 @@ def read_inputs(
     return Inputs(
         suites=[_suite(path, fields[Path(path).stem]) for path in suites],
         rows=rows,
+        controls=controlled,
+        controls_path=controls,
+        controls_digest=_digest(controls),
         claims=loaded,
         inconsistencies=inconsistencies,
         ledger=entries,

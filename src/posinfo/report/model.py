@@ -185,6 +185,21 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
+class Control:
+    """A claim decided anew with a fault in place: how many of its rows were lost to it.
+
+    ``first`` is the first quantity that no longer held; ``rejects`` says whether the claim was
+    left undecided, as it must be.
+    """
+
+    fault: str
+    rejects: bool
+    asked: int
+    lost: int
+    first: str
+
+
+@dataclass(frozen=True)
 class ClaimView:
     """A claim with everything that stands in its article.
 
@@ -206,6 +221,8 @@ class ClaimView:
     tightest: str
     supporting: RowGroup | None
     breaking: RowGroup | None
+    control: Control | None
+    no_fault: str
     sources: tuple[Read, ...]
     weighs_for: tuple[ClaimLink, ...]
     weighs_against: tuple[ClaimLink, ...]
@@ -321,5 +338,9 @@ class Page:
     suites: tuple[SuiteView, ...]
     margins: Margins
     methods: Methods
+    faults: int
+    controlled: int
+    controls_path: str
+    controls_digest: str
     ledger_path: str
     ledger_digest: str

@@ -15,7 +15,7 @@ from posinfo.catalogue import code_path
 from posinfo.claims import Claim, Inconsistency, Selector, Weight
 from posinfo.errors import InputError
 from posinfo.extras import advice
-from posinfo.gate import problems
+from posinfo.gate import control_lines, problems
 from posinfo.ledger import select
 from posinfo.numbers_text import significant
 from posinfo.report import words
@@ -24,6 +24,7 @@ from posinfo.report.inputs import THEMES, Data, Inputs, Record, Suite
 from posinfo.report.model import (
     ClaimLink,
     ClaimView,
+    Control,
     Count,
     EvidenceKind,
     Exhibit,
@@ -65,6 +66,7 @@ def build(inputs: Inputs) -> Page:
     """The whole page."""
     claims = sorted(inputs.claims, key=_place)
     entries = {entry["id"]: entry for entry in inputs.ledger}
+    controls = {row["claim"]: row for row in inputs.controls}
     links = {claim.id: claim_link(claim, entries.get(claim.id)) for claim in claims}
     selected = claim_rows(claims, inputs.rows)
     exhibits = [exhibit(data, claims, links) for data in inputs.exhibits]
@@ -77,6 +79,7 @@ def build(inputs: Inputs) -> Page:
             claim,
             entries.get(claim.id),
             *selected[claim.id],
+            control=controls.get(claim.id),
             links=links,
             fields=fields,
             number=number,
@@ -108,6 +111,7 @@ def build(inputs: Inputs) -> Page:
                 if shown.problem and not data.problem
             ),
             *problems(inputs.rows, inputs.ledger, [suite.path for suite in inputs.suites]),
+            *control_lines(inputs.controls, inputs.ledger, inputs.controls_path),
         ),
         counts=counts(links.values()),
         claims=len(claims),
@@ -148,6 +152,10 @@ def build(inputs: Inputs) -> Page:
         suites=tuple(suite_view(suite, inputs.rows) for suite in inputs.suites),
         margins=margins(inputs.rows),
         methods=methods(inputs.suites),
+        faults=len({row["fault"] for row in inputs.controls}),
+        controlled=len(inputs.controls),
+        controls_path=inputs.controls_path,
+        controls_digest=inputs.controls_digest,
         ledger_path=inputs.ledger_path,
         ledger_digest=inputs.ledger_digest,
     )
@@ -211,6 +219,7 @@ def claim_view(
     *,
     links: Mapping[str, ClaimLink],
     fields: Mapping[str, Fields],
+    control: Record | None = None,
     number: int = 1,
     exhibits: Sequence[Exhibit] = (),
     see: Sequence[Exhibit] = (),
@@ -229,6 +238,8 @@ def claim_view(
         The link to every claim.
     fields
         The columns of every suite.
+    control
+        Its row of the controls, None if it names no fault.
     number
         Which of the page's claims it is, counted from 1.
     exhibits, see
@@ -279,6 +290,8 @@ def claim_view(
             "Counter-examples: rows that break it" + (" outside the condition" if both else ""),
             breaking, limit=limit, separating=separating,
         ),
+        control=control_view(control),
+        no_fault=claim.no_fault,
         sources=tuple(
             Read(source.document, source.revision, source.place, source.says)
             for source in claim.sources
@@ -297,6 +310,19 @@ def claim_view(
         see=tuple(exhibit_link(shown) for shown in see),
         citation=claim_citation(claim, mark, ledger_digest),
     )  # fmt: skip
+
+
+def control_view(row: Record | None) -> Control | None:
+    """What became of a claim with its fault in place; nothing if it was not run."""
+    if row is None or row["measured_text"] == "not run":
+        return None
+    return Control(
+        fault=row["fault"],
+        rejects=row["outcome"] == "holds",
+        asked=row["rows_asked"],
+        lost=row["rows_lost"],
+        first=row["first_lost"],
+    )
 
 
 def inconsistency_anchor(one: Inconsistency) -> str:
