@@ -15,6 +15,7 @@ from snakemake.utils import update_config
 
 from posinfo import __version__, cli, extras
 from posinfo.catalogue import SUITES, listing
+from posinfo.check.result import finite
 from posinfo.parameters import overlay, shared_parameters, suite_parameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -196,7 +197,7 @@ def test_a_measurement_that_crashes_gives_1_and_clean_json(tmp_path):
 
 
 def test_a_value_that_is_no_number_is_valid_json():
-    strict = json.dumps(cli._finite({"rows": [{"measured": float("nan"), "bound": float("inf")}]}),
+    strict = json.dumps(finite({"rows": [{"measured": float("nan"), "bound": float("inf")}]}),
                         allow_nan=False)  # fmt: skip
     assert json.loads(strict) == {"rows": [{"measured": "nan", "bound": "inf"}]}
 

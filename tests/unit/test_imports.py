@@ -75,7 +75,7 @@ def test_several_modules_need_what_any_of_them_needs(files):
 
 def test_an_import_inside_a_function_counts(files, root):
     """The command line imports torch's part only when it measures."""
-    source = (root / "src" / "posinfo" / "cli.py").read_text()
+    source = (root / "src" / "posinfo" / "cli" / "measuring.py").read_text()
     assert "    from posinfo.measure import" in source
     assert "\nfrom posinfo.measure import" not in source
     assert "posinfo/measure.py" in files("posinfo.cli")

@@ -60,6 +60,17 @@ def render(page: Page, templates: str) -> str:
     ------
     jinja2.UndefinedError
         If a template asks for something that the page does not have.
+    """
+    return render_template(templates, TEMPLATE, page=page)
+
+
+def render_template(templates: str, name: str, **values: object) -> str:
+    """A page of the folder's templates: it is given its values, the style, and a policy for it.
+
+    Raises
+    ------
+    jinja2.UndefinedError
+        If the template asks for something that it was not given.
     ValueError
         If the style would end the element that it stands in.
     """
@@ -79,8 +90,8 @@ def render(page: Page, templates: str) -> str:
         f"default-src 'none'; img-src data:; style-src '{style_hash(css)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    return environment.get_template(TEMPLATE).render(
-        page=page,
+    return environment.get_template(name).render(
+        **values,
         css=Markup(css),  # noqa: S704  (the project's own file, checked above)
         policy=Markup(policy),  # noqa: S704  (quotes belong to it; nothing here comes from data)
     )

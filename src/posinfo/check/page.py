@@ -1,0 +1,59 @@
+"""A result as one HTML file, in the style of the report."""
+
+from posinfo.check import show
+from posinfo.check.result import FAILS, HOLDS, NOT_ASKED, Result
+from posinfo.numbers_text import significant
+from posinfo.report.model import Mark
+from posinfo.report.page import render_template
+
+TEMPLATE = "check.html.j2"
+
+#: How an outcome looks: the shapes and colours are the report's.
+LOOKS = {
+    HOLDS: Mark("verified", "holds", "the property was found"),
+    FAILS: Mark("refuted", "fails", "it was not"),
+    NOT_ASKED: Mark("awaiting", "not asked", "there was nothing to ask"),
+}
+
+
+def page(result: Result, templates: str, version: str) -> str:
+    """The result as HTML: one file, no scripts, no requests.
+
+    Parameters
+    ----------
+    result
+        What was found; the template escapes all of it.
+    templates
+        The folder of the report's templates.
+    version
+        Version of this library.
+    """
+    checks = [
+        {
+            "mark": LOOKS[finding.outcome],
+            "name": finding.check,
+            "measured": significant(finding.measured, show.DIGITS),
+            "bound": show.bound(finding),
+            "unit": result.info(finding.check).unit,
+            "words": show.said(result, finding),
+        }
+        for finding in result.findings
+    ]
+    claims = [
+        {"mark": LOOKS[claim.outcome], "covers": claim.covers, "statement": claim.statement}
+        for claim in sorted(
+            result.claims, key=lambda claim: (FAILS, NOT_ASKED, HOLDS).index(claim.outcome)
+        )
+    ]
+    return render_template(
+        templates,
+        TEMPLATE,
+        result=result,
+        called=show.called(result),
+        described=show.described(result),
+        counted=show.counted(result),
+        advice=show.advice(result),
+        checks=checks,
+        claims=claims,
+        version=version,
+    )

@@ -1,0 +1,200 @@
+"""What was found out about a function, and which statements of the lessons hold for it."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from posinfo.check.target import Target
+from posinfo.claims import Claim
+
+#: Version of the form of ``--json``: raised when a key changes its meaning or goes.
+SCHEMA = 1
+
+HOLDS, FAILS, NOT_ASKED = "holds", "fails", "not asked"
+
+
+@dataclass(frozen=True)
+class CheckInfo:
+    """A check as people read it; see :class:`posinfo.battery.base.Check`."""
+
+    name: str
+    promise: str
+    unit: str
+    decides: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found; see :class:`posinfo.battery.base.Finding`."""
+
+    check: str
+    outcome: str
+    words: str = ""
+    measured: float | None = None
+    bound: float | None = None
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """The known fault that the function behaves like, with what to do about it."""
+
+    name: str
+    hint: str
+    wrong: str
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A claim of the lessons, and whether it holds for the function."""
+
+    id: str
+    covers: tuple[str, ...]
+    statement: str
+    recorded: str
+    outcome: str
+    checks: tuple[str, ...]
+
+
+@dataclass
+class Result:
+    """All that was found out about one function.
+
+    ``form``, ``text`` and ``axes`` say how it was called, ``tables`` and ``layout`` what was found
+    about its tables and its pairs. ``other_axes`` are axes with which it would be right.
+    """
+
+    target: Target
+    form: str = ""
+    text: str = ""
+    axes: str = ""
+    tables: str | None = None
+    layout: str | None = None
+    checks: list[CheckInfo] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    nearest: Nearest | None = None
+    other_axes: str | None = None
+    claims: list[Stated] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        """Whether everything that was asked holds, and something was."""
+        outcomes = {finding.outcome for finding in self.findings}
+        return FAILS not in outcomes and HOLDS in outcomes
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many checks have each outcome."""
+        return {
+            outcome: sum(finding.outcome == outcome for finding in self.findings)
+            for outcome in (HOLDS, FAILS, NOT_ASKED)
+        }
+
+    def info(self, check: str) -> CheckInfo:
+        """The check of that name."""
+        return next(info for info in self.checks if info.name == check)
+
+    def ended(self, check: str, words: str) -> None:
+        """Note that the process ended, or did not, in a check; the later ones were not asked."""
+        done = {finding.check for finding in self.findings}
+        rest = [info.name for info in self.checks if info.name not in done]
+        self.findings.append(Finding(check or rest[0], FAILS, words))
+
+    def complete(self) -> None:
+        """Give each check a finding, in their order."""
+        found = {finding.check: finding for finding in self.findings}
+        self.findings = [
+            found.get(info.name, Finding(info.name, NOT_ASKED, "it ended in an earlier check"))
+            for info in self.checks
+        ]
+
+    def decide(self, claims: Sequence[Claim]) -> None:
+        """Find out which statements of the lessons hold for this function.
+
+        One holds if each check that decides it does, and does not if one of them fails. Of several
+        claims about one statement the first that was verified stands for it.
+        """
+        outcomes = {finding.check: finding.outcome for finding in self.findings}
+        deciding: dict[str, tuple[str, ...]] = {}
+        for info in self.checks:
+            for name in info.decides:
+                deciding[name] = (*deciding.get(name, ()), info.name)
+        self.claims = []
+        for name, checks in sorted(deciding.items()):
+            claim = _speaking(claims, name)
+            if claim is None or any(claim.id == stated.id for stated in self.claims):
+                continue
+            found = {outcomes[check] for check in checks}
+            outcome = FAILS if FAILS in found else NOT_ASKED if NOT_ASKED in found else HOLDS
+            self.claims.append(
+                Stated(claim.id, claim.covers, claim.statement, claim.verdict, outcome, checks)
+            )
+
+    def record(self) -> dict[str, Any]:
+        """The result for machines; numbers in full, infinity and NaN as text."""
+        return finite(
+            {
+                "schema": SCHEMA,
+                "file": self.target.file,
+                "function": self.target.function,
+                "outcome": HOLDS if self.good else FAILS,
+                "form": self.form,
+                "axes": self.axes,
+                "tables": self.tables,
+                "layout": self.layout,
+                "rotary_dim": self.target.rotary_dim,
+                "last_position": self.target.last_position,
+                "counts": self.counts,
+                "checks": [
+                    {
+                        "check": finding.check,
+                        "promise": self.info(finding.check).promise,
+                        "outcome": finding.outcome,
+                        "measured": finding.measured,
+                        "bound": finding.bound,
+                        "unit": self.info(finding.check).unit,
+                        "words": finding.words,
+                        "notes": list(finding.notes),
+                    }
+                    for finding in self.findings
+                ],
+                "claims": [
+                    {
+                        "id": claim.id,
+                        "covers": list(claim.covers),
+                        "statement": claim.statement,
+                        "recorded": claim.recorded,
+                        "outcome": claim.outcome,
+                        "checks": list(claim.checks),
+                    }
+                    for claim in self.claims
+                ],
+                "nearest_fault": self.nearest
+                and {"name": self.nearest.name, "hint": self.nearest.hint},
+                "right_with_axes": self.other_axes,
+                "notes": self.notes,
+            }
+        )
+
+
+def _speaking(claims: Sequence[Claim], statement: str) -> Claim | None:
+    """The claim that stands for a statement of the lessons, of those that were computed."""
+    found = [claim for claim in claims if claim.kind == "computed" and statement in claim.covers]
+    for verdict in ("verified", "conditional"):
+        for claim in found:
+            if claim.verdict == verdict:
+                return claim
+    return None
+
+
+def finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they become text, for null would read as missing."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return value

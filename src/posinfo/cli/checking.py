@@ -1,0 +1,179 @@
+"""The command ``check``: the rotary battery on a reader's own function."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Exit, Option
+
+from posinfo import __version__
+from posinfo.battery.signatures import AXES, FORMS
+from posinfo.check.process import start
+from posinfo.check.result import Result
+from posinfo.check.target import TIMEOUT, Target, check_exists, parse
+from posinfo.claims import Claim, load_claims
+from posinfo.cli.common import (
+    CLAIMS_SCHEMA,
+    CONFIG,
+    ROOT,
+    SCHEMA,
+    TEMPLATES,
+    console,
+    print_json,
+)
+from posinfo.errors import InputError, nearest
+from posinfo.schemas import load_yaml
+
+#: Widths up to which a part of a head may be declared to rotate: the battery's widest.
+WIDEST = 128
+
+
+def check(
+    target: Annotated[
+        str, typer.Argument(metavar="FILE.py:FUNCTION", help="A file, and a function in it.")
+    ],
+    signature: Annotated[
+        str | None,
+        Option(
+            metavar="FORM",
+            help="How the function is called, if its parameters do not tell: "
+            f"{', '.join(FORMS)}. Its parameters are then taken in their order.",
+        ),
+    ] = None,
+    axes: Annotated[
+        str | None,
+        Option(
+            metavar="AXES",
+            help=f"Axes of its queries and keys: {', '.join(AXES)}, for batch, heads, positions t "
+            "and dimensions d; td takes any number of axes before these two.",
+        ),
+    ] = None,
+    rotary_dim: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            help="It rotates the first N dimensions of a head and leaves the others alone.",
+        ),
+    ] = None,
+    last_position: Annotated[
+        int | None,
+        Option(metavar="N", help="It has a table, of which N is the last position."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        Option(metavar="CHECK", help="Ask this check alone; may be given several times."),
+    ] = None,
+    timeout: Annotated[
+        float,
+        Option(metavar="SECONDS", help="Time that the function may take for all checks together."),
+    ] = TIMEOUT,
+    as_json: Annotated[
+        bool, Option("--json", help="Print JSON: README.md says what its keys mean.")
+    ] = False,
+    html: Annotated[
+        str | None, Option(metavar="FILE", help="Write a page in the style of the report, too.")
+    ] = None,
+) -> None:
+    """Check a rotary embedding of your own.
+
+    The function runs in a process of its own, on positions from 0 to 131,072, whole and
+    fractional, in any order, on heads of 8, 64 and 128 dimensions, in several batch shapes. Both
+    layouts of pairs count as right. A line a property says what was measured, within which bound;
+    for a wrong function follows the known fault that it behaves like.
+
+    The form is recognised by the names of the parameters:
+
+    \b
+    f(x, positions[, base])    posinfo check rope.py:rotate
+    f(x, angles)               posinfo check lesson_a.py:apply_rope
+    f(xq, xk, freqs_cis)       posinfo check model.py:apply_rotary_emb
+    f(q, k, cos, sin)          posinfo check modeling.py:apply_rotary_pos_emb
+
+    \b
+    and if they have other names, or it takes other axes:
+    posinfo check rope.py:turn --signature positions --axes bthd
+    posinfo check neox.py:rotate --rotary-dim 32 --last-position 2047
+
+    Exit status: 0 all hold, 1 something does not, 2 the function cannot be run.
+    """
+    file, function = parse(target)
+    _check_options(signature, axes, rotary_dim, last_position, timeout)
+    asked = Target(file, function, signature, axes, rotary_dim, last_position)
+    check_exists(asked)
+    if html is not None:
+        _check_page(html)
+    # The claims are read while the other process imports torch.
+    with start(asked, only=only) as running:
+        claims = _claims()
+        result = _waiting(running, timeout)
+    result.decide(claims)
+    if html is not None:
+        _write(html, result)
+    if as_json:
+        print_json(result.record())
+    else:
+        from posinfo.check.show import show
+
+        show(result, console())
+    if not result.good:
+        raise Exit(1)
+
+
+def _check_options(
+    signature: str | None,
+    axes: str | None,
+    rotary_dim: int | None,
+    last_position: int | None,
+    timeout: float,
+) -> None:
+    """Refuse options that make no sense, before anything is started."""
+    if signature is not None and signature not in FORMS:
+        raise InputError("--signature", f"{signature!r} is unknown: {nearest(signature, FORMS)}")
+    if axes is not None and axes not in AXES:
+        raise InputError("--axes", f"{axes!r} is unknown: {nearest(axes, AXES)}")
+    if rotary_dim is not None and not (2 <= rotary_dim <= WIDEST and rotary_dim % 2 == 0):
+        raise InputError("--rotary-dim", f"{rotary_dim} must be even, from 2 to {WIDEST}")
+    if last_position is not None and not 1 <= last_position <= 2**24:
+        raise InputError("--last-position", f"{last_position} must be from 1 to 2^24")
+    if not 0 < timeout < float("inf"):
+        raise InputError("--timeout", f"{timeout:g} must be a number of seconds above 0")
+
+
+def _claims() -> list[Claim]:
+    """The claims of the working copy; none if the package was installed without them."""
+    if not SCHEMA.is_file():
+        return []
+    files = [ROOT / path for path in load_yaml(CONFIG)["claims"]]
+    return load_claims(files, load_yaml(CLAIMS_SCHEMA))
+
+
+def _waiting(running: object, timeout: float) -> Result:
+    """Wait for the result; on a terminal a line says what is being done."""
+    if not sys.stderr.isatty():
+        return running.result(timeout)
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text("…")) as status:
+        return running.result(timeout, lambda text: status.update(Text(text)))
+
+
+def _check_page(path: str) -> None:
+    """Refuse a page that could not be written, before the function runs."""
+    if not TEMPLATES.is_dir():
+        raise InputError("--html", "this installation has no templates; use pip install -e")
+    place = Path(path)
+    if place.is_dir():
+        raise InputError(f"--html {path}", "is a folder: name a file")
+    if not place.resolve().parent.is_dir():
+        raise InputError(f"--html {path}", f"the folder {place.parent} does not exist")
+
+
+def _write(path: str, result: Result) -> None:
+    from posinfo.check.page import page
+
+    try:
+        Path(path).write_text(page(result, str(TEMPLATES), __version__), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--html {path}", f"cannot be written: {error.strerror}") from error

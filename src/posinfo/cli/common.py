@@ -1,0 +1,73 @@
+"""What the commands share: the config of the working copy, and how things are printed."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from posinfo.check.result import finite
+from posinfo.checks import check_agreement, check_config
+from posinfo.errors import InputError
+from posinfo.parameters import overlay
+from posinfo.schemas import load_yaml
+
+# Imported inside functions: rich, which most calls can spare.
+
+#: The working copy that this file belongs to: code and config of one copy go together.
+ROOT = Path(__file__).resolve().parents[3]
+CONFIG = ROOT / "config" / "config.yaml"
+SCHEMA = ROOT / "workflow" / "schemas" / "config.schema.yaml"
+CLAIMS_SCHEMA = ROOT / "workflow" / "schemas" / "claims.schema.yaml"
+TEMPLATES = ROOT / "workflow" / "report"
+
+#: An outcome is a shape and a word, not a colour.
+MARKS = {"holds": "✓", "fails": "✗", "error": "!", "not run": "–"}
+COLOURS = {"holds": "green", "fails": "red", "error": "yellow", "not run": "dim"}
+
+
+def load_config(above: str | None) -> dict[str, Any]:
+    """Read and check the config of the working copy.
+
+    Parameters
+    ----------
+    above
+        A file to lay over it, or None.
+
+    Raises
+    ------
+    InputError
+        Naming file, key and what is allowed.
+    """
+    if not SCHEMA.is_file():
+        raise InputError(
+            "this installation", "has no config beside it; install the package with pip install -e"
+        )
+    files = [_shown(CONFIG), *([above] if above else [])]
+    loaded = [load_yaml(file) for file in files]
+    for file, content in zip(files, loaded, strict=True):
+        if not isinstance(content, dict):
+            raise InputError(file, "must hold keys with values")
+    merged = loaded[0] if above is None else overlay(*loaded)
+    check_config(merged, files, load_yaml(SCHEMA))
+    check_agreement(merged, files)
+    return merged
+
+
+def _shown(path: Path) -> str:
+    """A path as a person would type it: relative where that is shorter."""
+    return min(str(path), os.path.relpath(path), key=len)
+
+
+
+def print_json(content: object) -> None:
+    """Print JSON that any reader takes."""
+    print(json.dumps(finite(content), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def console() -> Any:
+    """Where to print, as wide as the terminal."""
+    from rich.console import Console
+
+    # A pipe has no width: wide enough there for a row to stay on few lines.
+    return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
