@@ -138,14 +138,14 @@ class Adapted:
         return moved.transpose(1, 2).contiguous() if self.axes == "bthd" else moved
 
     def back(self, found: Any, given: Tensor, before: Tensor) -> Any:
-        """From the axes of the function to [..., T, d]; what has another shape is named.
+        """From the axes of the function to [..., T, d]; what has another shape there is named.
 
         Raises
         ------
         Misbehaviour
             If the result has not the shape of what was given.
         """
-        if not isinstance(found, Tensor):
+        if not isinstance(found, Tensor) or self.axes == "td":
             return found
         if found.shape != given.shape:
             raise Misbehaviour(

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,9 +36,7 @@ ALONE = "keeps to itself"
 
 #: Statements about how positions become angles: they say nothing of a function that is handed
 #: angles, for it computes none.
-FROM_POSITIONS = frozenset(
-    "A21 A23 A24 A25 A40 B20 B24 B30 B31 B32 B44 B45 B63 B67 B76".split()
-)
+FROM_POSITIONS = frozenset("A21 A23 A24 A25 A40 B20 B24 B30 B31 B32 B44 B45 B63 B67 B76".split())
 
 #: Audit events of Python that tell what else a call did, in words.
 _EVENTS = {
@@ -47,8 +46,6 @@ _EVENTS = {
     "os.system": "starts another process (os.system)",
     "os.exec": "replaces the process (os.exec)",
     "subprocess.Popen": "starts another process (subprocess)",
-    "_thread.start_new_thread": "starts a thread",
-    "_thread.start_joinable_thread": "starts a thread",
 }
 
 
@@ -69,10 +66,25 @@ class Watch:
         self.did: dict[str, None] = {}
         self.printed = ""
         sys.addaudithook(self._heard)
+        # No event tells of threads in every version of Python.
+        start = threading.Thread.start
+
+        @functools.wraps(start)
+        def noted(thread: threading.Thread) -> None:
+            if self.inside:
+                self.did.setdefault("starts a thread")
+            start(thread)
+
+        threading.Thread.start = noted
 
     def _heard(self, event: str, _: tuple[Any, ...]) -> None:
         if self.inside and event in _EVENTS:
             self.did.setdefault(_EVENTS[event])
+
+    @property
+    def copied(self) -> str:
+        """What it did to make a copy of this process, in words; empty if it did not."""
+        return next((words for words in self.did if "fork" in words), "")
 
     def written(self) -> str:
         """What came out on standard output since the last call."""
@@ -125,8 +137,13 @@ def watched(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
 
     @functools.wraps(function, updated=())
     def call(*arguments: Any, **named: Any) -> Any:
+        if watch.copied:
+            # Each further copy would take long, and say no more.
+            raise Misbehaviour(watch.copied)
         with watch.call():
             found = function(*arguments, **named)
+        if watch.copied:
+            raise Misbehaviour(watch.copied)
         for part in found if isinstance(found, (tuple, list)) else (found,):
             if isinstance(part, Tensor):
                 _check_kind(part)
@@ -302,13 +319,14 @@ def run(request: dict[str, Any], say: Callable[..., None], output: IO[bytes]) ->
         ],
     )
     battery = replace(BATTERY, checks=known)
-    failed = False
+    rejected = []
     for check in known:
         if only is not None and check.name not in only:
             continue
         say("asking", check=check.name)
         finding = ask(battery, check, rotary)
-        failed |= finding.rejects
+        if finding.rejects:
+            rejected.append(check.name)
         say("finding", **_record(finding))
     say("asking", check="")
     tables = getattr(adapted, "tables", None)
@@ -318,41 +336,61 @@ def run(request: dict[str, Any], say: Callable[..., None], output: IO[bytes]) ->
         say("layout", layout=Probe(rotary).layout())
     except Exception:  # it answers nothing that a layout could be read off
         say("layout", layout=None)
-    if failed:
-        _help(target, function, watch, signature, battery, adapted, request["nearest"], say)
+    if rejected and request["nearest"]:
+        _help(target, watch, battery, adapted.axes, rejected, say)
 
 
 def _help(
     target: Target,
-    function: Callable[..., Any],
     watch: Watch,
-    signature: Any,
     battery: Battery,
-    adapted: Any,
-    look: bool,
+    used: str,
+    rejected: Sequence[str],
     say: Callable[..., None],
 ) -> None:
-    """For a function that fails: whether other axes would be right, or which fault it is like."""
-    from posinfo.battery import forms
+    """For a function that fails: whether other axes would be right, or which fault it is like.
 
+    The file is imported anew each time, for a function may keep what it was asked before.
+    """
+    from posinfo.battery import forms
+    from posinfo.battery.nearest import nearest_fault
+
+    def anew(axes: str) -> Any:
+        function = load(target)
+        return forms.subject(
+            watched(function, watch),
+            recognise(function, target.name, target.signature),
+            name=target.name,
+            axes=axes,
+            rotary_dim=target.rotary_dim,
+            last_position=target.last_position,
+        ).rotary
+
+    checks = [check for check in battery.checks if check.name != ALONE]
+    rejected = [name for name in rejected if name != ALONE]
+    if not rejected:
+        return
     for axes in AXES if target.axes is None else ():
-        if axes == adapted.axes:
+        if axes == used:
             continue
-        other = forms.subject(
-            watched(function, watch), signature, name=target.name, axes=axes,
-            rotary_dim=target.rotary_dim, last_position=target.last_position,
-        )  # fmt: skip
-        checks = [check for check in battery.checks if check.name != ALONE]
+        other = anew(axes)
         # The first that fails decides: most axes are refused by the first check.
-        if all(not ask(battery, check, other.rotary).rejects for check in checks):
+        if all(not ask(battery, check, other).rejects for check in checks):
             say("axes", axes=axes)
             return
-    if look:
-        from posinfo.battery.nearest import nearest_fault
+    subject = anew(used)
+    found = nearest_fault(subject, rejected)
+    if found is None:
+        return
+    fault, share = found
+    # What does not even run has no results to compare: it is like a fault that ends alike.
+    if "runs" not in rejected or _ends(battery, subject) == _ends(battery, fault.make()):
+        say("nearest", name=fault.name, hint=fault.hint, wrong=fault.wrong, share=share)
 
-        fault = nearest_fault(adapted.rotary)
-        if fault is not None:
-            say("nearest", name=fault.name, hint=fault.hint, wrong=fault.wrong)
+
+def _ends(battery: Battery, subject: Any) -> str:
+    """How a subject ends that does not run, without its inputs."""
+    return ask(battery, battery.checks[0], subject).words.partition(" for x of ")[0]
 
 
 def _record(finding: Finding) -> dict[str, Any]:

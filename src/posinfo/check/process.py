@@ -22,12 +22,14 @@ _SOURCE = str(Path(__file__).resolve().parents[2])
 
 
 class Broken(RuntimeError):
-    """Our own part of the process failed, which is no fault of the function."""
+    """Our own part failed, which is no fault of the function; ``trace`` says where."""
+
+    def __init__(self, problem: str, trace: str = "") -> None:
+        super().__init__(f"the check itself failed, please report it: {problem}")
+        self.trace = trace
 
 
-def start(
-    target: Target, *, only: Sequence[str] | None = None, nearest: bool = True
-) -> "Running":
+def start(target: Target, *, only: Sequence[str] | None = None, nearest: bool = True) -> "Running":
     """Start the process for a target; it imports torch while the caller does something else."""
     return Running(target, only, nearest)
 
@@ -113,14 +115,17 @@ class Running:
                     asked = event["check"]
                     tell(asked or "looking for what it is like")
                 case "finding":
-                    result.findings.append(Finding(**event))
+                    found = Finding(**event)
+                    result.findings.append(found)
+                    if found.check == "pairing" and found.outcome == "holds":
+                        result.layout = found.words
                     asked = ""
                 case "tables":
                     result.tables = event["layout"]
                     if not event["batched"]:
                         result.notes.append("takes cos and sin without a batch, [T, d]")
                 case "layout":
-                    result.layout = event["layout"]
+                    result.layout = event["layout"] or result.layout
                 case "axes":
                     result.other_axes = event["axes"]
                 case "nearest":
@@ -128,13 +133,13 @@ class Running:
                 case "refused":
                     raise _Refused(event["problem"])
                 case "crashed":
-                    raise Broken(f"{event['problem']}\n{event['traceback']}")
+                    raise Broken(event["problem"], event["traceback"])
                 case "end":
                     result.complete()
                     return result
         words = self._end(timeout, time.monotonic() >= deadline)
         if not started:
-            raise Broken(f"the process that checks {words} before it was ready")
+            raise Broken(f"its process {words}")
         if not result.checks:
             raise InputError(self.target.file, f"cannot be imported: {words}")
         if len(result.findings) < len(result.checks):

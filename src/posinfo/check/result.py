@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from posinfo.check.target import Target
@@ -38,11 +38,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Nearest:
-    """The known fault that the function behaves like, with what to do about it."""
+    """The known fault that the function behaves like, and what to do about it.
+
+    ``share`` is how much alike they are: 1 if they agree in every call that was compared.
+    """
 
     name: str
     hint: str
     wrong: str
+    share: float
 
 
 @dataclass(frozen=True)
@@ -171,8 +175,7 @@ class Result:
                     }
                     for claim in self.claims
                 ],
-                "nearest_fault": self.nearest
-                and {"name": self.nearest.name, "hint": self.nearest.hint},
+                "nearest_fault": asdict(self.nearest) if self.nearest else None,
                 "right_with_axes": self.other_axes,
                 "notes": self.notes,
             }

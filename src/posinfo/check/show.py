@@ -137,10 +137,11 @@ def _covers(claim: Any) -> str:
 def advice(result: Result) -> list[str]:
     """What to do about a function that fails."""
     if result.other_axes:
-        return [f"right with other axes: posinfo check … --axes {result.other_axes}"]
+        command = f"posinfo check {plain(result.target.name)} --axes {result.other_axes}"
+        return [f"with other axes everything holds: {command}"]
     if result.nearest is None:
         return []
     return [
-        f"behaves like: {result.nearest.name}",
+        f"behaves {'' if result.nearest.share == 1 else 'most '}like: {result.nearest.name}",
         *(f"    {line}" for line in result.nearest.hint.splitlines()),
     ]

@@ -14,6 +14,7 @@ from typer import Exit, Option
 from typer.exceptions import TyperException
 
 from posinfo import __version__
+from posinfo.check.process import Broken
 from posinfo.cli import checking, measuring
 from posinfo.cli.common import load_config
 from posinfo.errors import InputError
@@ -23,7 +24,7 @@ __all__ = ["app", "load_config", "main"]
 app = typer.Typer(
     name="posinfo",
     help="Measure what lessons say about positions in transformers, and show every row.",
-    epilog="Exit status: 0 every row holds, 1 a row does not, 2 wrong usage or input.",
+    epilog="Exit status: 0 everything holds, 1 something does not, 2 wrong usage or input.",
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -58,6 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
     except InputError as error:
         print(f"posinfo: {error}", file=sys.stderr)
+        sys.exit(2)
+    except Broken as error:
+        print(f"posinfo: {error}", file=sys.stderr)
+        if os.environ.get("POSINFO_DEBUG"):
+            print(error.trace, file=sys.stderr)
         sys.exit(2)
     except TyperException as error:
         text = " ".join(error.format_message().split()).rstrip(".")

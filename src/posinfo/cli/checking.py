@@ -27,6 +27,9 @@ from posinfo.schemas import load_yaml
 
 #: Widths up to which a part of a head may be declared to rotate: the battery's widest.
 WIDEST = 128
+#: Where a table may be declared to end: after the positions that every check asks about, and
+#: where float32 ends to hold each whole number.
+FIRST_END, LAST_END = 255, 2**24
 
 
 def check(
@@ -134,8 +137,9 @@ def _check_options(
         raise InputError("--axes", f"{axes!r} is unknown: {nearest(axes, AXES)}")
     if rotary_dim is not None and not (2 <= rotary_dim <= WIDEST and rotary_dim % 2 == 0):
         raise InputError("--rotary-dim", f"{rotary_dim} must be even, from 2 to {WIDEST}")
-    if last_position is not None and not 1 <= last_position <= 2**24:
-        raise InputError("--last-position", f"{last_position} must be from 1 to 2^24")
+    if last_position is not None and not FIRST_END <= last_position <= LAST_END:
+        text = f"{last_position} must be from {FIRST_END} to 2^24"
+        raise InputError("--last-position", text)
     if not 0 < timeout < float("inf"):
         raise InputError("--timeout", f"{timeout:g} must be a number of seconds above 0")
 

@@ -59,7 +59,6 @@ def _shown(path: Path) -> str:
     return min(str(path), os.path.relpath(path), key=len)
 
 
-
 def print_json(content: object) -> None:
     """Print JSON that any reader takes."""
     print(json.dumps(finite(content), indent=2, ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,21 @@
+"""An instance of a module."""
+
+import torch
+
+
+def frequencies(dim, base=10000.0):
+    return 1.0 / base ** (torch.arange(0, dim, 2).float() / dim)
+
+
+def turn(x, angles):
+    even, odd = x[..., ::2], x[..., 1::2]
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2).to(x.dtype)
+
+
+class Rope(torch.nn.Module):
+    def forward(self, x, positions):
+        return turn(x, torch.outer(positions.float(), frequencies(x.shape[-1])))
+
+
+rotate = Rope()

@@ -1,0 +1,17 @@
+"""Names that tell nothing."""
+
+import torch
+
+
+def frequencies(dim, base=10000.0):
+    return 1.0 / base ** (torch.arange(0, dim, 2).float() / dim)
+
+
+def turn(x, angles):
+    even, odd = x[..., ::2], x[..., 1::2]
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2).to(x.dtype)
+
+
+def rotate(u, v, *, b=10000.0):
+    return turn(u, torch.outer(v.float(), frequencies(u.shape[-1], b)))

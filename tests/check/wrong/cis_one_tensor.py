@@ -1,0 +1,11 @@
+"""Returns the queries alone."""
+
+import torch
+
+
+def as_pairs(x):
+    return torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+
+
+def rotate(xq, xk, freqs_cis):
+    return torch.view_as_real(as_pairs(xq) * freqs_cis[:, None]).flatten(3).type_as(xq)

@@ -1,0 +1,15 @@
+"""The exponent is divided by half of the width."""
+
+import torch
+
+
+def turn(x, angles):
+    even, odd = x[..., ::2], x[..., 1::2]
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2).to(x.dtype)
+
+
+def rotate(x, positions, base=10000.0):
+    dim = x.shape[-1]
+    thetas = base ** -(torch.arange(0, dim, 2).float() / (dim // 2))
+    return turn(x, torch.outer(positions.float(), thetas))

@@ -1,0 +1,23 @@
+"""The table of the first base is kept."""
+
+import torch
+
+
+def frequencies(dim, base=10000.0):
+    return 1.0 / base ** (torch.arange(0, dim, 2).float() / dim)
+
+
+def turn(x, angles):
+    even, odd = x[..., ::2], x[..., 1::2]
+    cos, sin = angles.cos(), angles.sin()
+    return torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2).to(x.dtype)
+
+
+tables = {}
+
+
+def rotate(x, positions, base=10000.0):
+    dim = x.shape[-1]
+    if dim not in tables:
+        tables[dim] = frequencies(dim, base)
+    return turn(x, torch.outer(positions.float(), tables[dim]))

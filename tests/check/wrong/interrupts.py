@@ -1,0 +1,5 @@
+"""Raises what is no Exception."""
+
+
+def rotate(x, positions, base=10000.0):
+    raise KeyboardInterrupt
