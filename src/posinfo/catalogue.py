@@ -22,7 +22,11 @@ SUITES = (
     "shift",
     "peers",
     "controls",
+    "implementations",
 )
+
+#: Our own rotations, which the battery is asked about in every run.
+OUR_IMPLEMENTATIONS = ("adjacent", "half-split", "complex", "matrices")
 
 _FOLDER = Path(__file__).parent / "suites"
 _FAULTS = Path(__file__).parent / "faults"

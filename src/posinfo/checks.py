@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from posinfo.catalogue import listing
+from posinfo.catalogue import OUR_IMPLEMENTATIONS, listing
+from posinfo.check.target import Target, check_exists
 from posinfo.claims import Claim, load_claims
 from posinfo.errors import InputError, nearest
 from posinfo.schemas import Problem, first_problem, load_yaml
@@ -127,6 +128,27 @@ def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                     f"suites.{suite}.{shown}.{key}",
                     f"{value} is not measured: {among} has {', '.join(map(str, allowed))}",
                 )
+
+
+def check_implementations(config: Mapping[str, Any], files: Sequence[str]) -> None:
+    """Check that the listed implementations have names of their own, and are there.
+
+    Raises
+    ------
+    InputError
+        Naming the strongest file, the entry and what is allowed.
+    """
+    taken = dict.fromkeys(OUR_IMPLEMENTATIONS, "one of ours")
+    for number, entry in enumerate(config["implementations"]):
+        key, name = f"implementations[{number}]", entry["name"]
+        if name in taken:
+            raise InputError(files[-1], f"{key}.name: {name!r} is taken: it is {taken[name]}")
+        taken[name] = key
+        target = {part: entry[part] for part in ("file", "function")}
+        try:
+            check_exists(Target(**target))
+        except InputError as error:
+            raise InputError(files[-1], f"{key}: {error}") from error
 
 
 def check_claims(

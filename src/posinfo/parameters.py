@@ -5,12 +5,13 @@ from typing import Any
 
 from posinfo import extras
 
-#: Keys of the config that no suite is told: the suites' own sections, and the claims.
-NOT_SHARED = ("suites", "claims")
+#: Keys of the config that not all suites are told: their own sections, the claims, and the list
+#: of functions that the suite of this name takes alone.
+NOT_SHARED = ("suites", "claims", "implementations")
 
 
 def shared_parameters(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What all suites are told: everything but the suites' sections and the claims."""
+    """What all suites are told: everything but what :data:`NOT_SHARED` names."""
     return {key: value for key, value in config.items() if key not in NOT_SHARED}
 
 
@@ -29,6 +30,8 @@ def suite_parameters(config: Mapping[str, Any], suite: str) -> dict[str, Any]:
     told = {**shared_parameters(config), **config["suites"][suite]}
     if suite in extras.NEEDED:
         told["packages"] = extras.packages(suite, told["leave_out"])
+    if suite == "implementations":
+        told["implementations"] = config["implementations"]
     return told
 
 

@@ -16,7 +16,13 @@ sys.path.insert(0, _SOURCE)
 
 from posinfo import runlock
 from posinfo.catalogue import SUITES, faults
-from posinfo.checks import check_agreement, check_claims, check_config, check_writable
+from posinfo.checks import (
+    check_agreement,
+    check_claims,
+    check_config,
+    check_implementations,
+    check_writable,
+)
 from posinfo.claims import suites_under_faults, under_faults
 from posinfo.errors import InputError
 from posinfo.imports import library_files
@@ -112,6 +118,7 @@ def check_inputs():
             config, config_files(), load_yaml(in_workflow("workflow/schemas/config.schema.yaml"))
         )
         check_agreement(config, config_files())
+        check_implementations(config, config_files())
         CLAIMS = check_claims(
             claim_files(), load_yaml(CLAIMS_SCHEMA), columns_of_suites(), faults()
         )
@@ -161,6 +168,13 @@ def keys_of(folder):
 def suite_library(wildcards):
     """What a suite's numbers depend on."""
     return library("posinfo.measure", f"posinfo.suites.{wildcards.suite}")
+
+
+def files_of(wildcards):
+    """The files of the functions that a suite runs: none but the listed implementations."""
+    if wildcards.suite != "implementations":
+        return []
+    return list(dict.fromkeys(entry["file"] for entry in config["implementations"]))
 
 
 def parameters_of(wildcards):

@@ -12,6 +12,7 @@ wildcard_constraints:
 rule measure_suite:
     input:
         library=suite_library,
+        files=files_of,
         schemas=[
             in_workflow("workflow/schemas/suites/rows.yaml"),
             in_workflow("workflow/schemas/suites/{suite}.yaml"),

@@ -43,10 +43,15 @@ class Form:
 #: axes before the last two; the others take exactly those that they name.
 AXES = ("td", "btd", "bhtd", "bthd")
 
-_X = frozenset("x q k t v xq xk query key tensor vec vector vectors hidden states inp inputs "
-               "input qk embeddings hidden_states".split())  # fmt: skip
-_Q = frozenset("q xq query queries query_states x_q wq".split())
-_K = frozenset("k xk key keys key_states x_k wk".split())
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_X = _words("x q k t v xq xk query key tensor vec vector vectors hidden states inp inputs "
+               "input qk embeddings hidden_states")  # fmt: skip
+_Q = _words("q xq query queries query_states x_q wq")
+_K = _words("k xk key keys key_states x_k wk")
 
 FORMS = {
     form.name: form
@@ -57,11 +62,11 @@ FORMS = {
             "x [..., T, d], positions [T]; called once for queries and once for keys",
             {
                 "x": _X,
-                "positions": frozenset(
+                "positions": _words(
                     "positions position pos position_ids pos_ids p m idx index indices offsets "
-                    "timesteps seq_pos input_pos token_positions".split()
+                    "timesteps seq_pos input_pos token_positions"
                 ),
-                "base": frozenset("base theta rope_theta rope_base b".split()),
+                "base": _words("base theta rope_theta rope_base b"),
             },
             frozenset({"base"}),
             "td",
@@ -72,9 +77,7 @@ FORMS = {
             "x [..., T, d], angles [T, d/2] in radians; lesson A",
             {
                 "x": _X,
-                "angles": frozenset(
-                    "angles angle phases phase radians thetas freqs m_theta mtheta".split()
-                ),
+                "angles": _words("angles angle phases phase radians thetas freqs m_theta mtheta"),
             },
             frozenset(),
             "td",
@@ -86,9 +89,7 @@ FORMS = {
             {
                 "q": _Q,
                 "k": _K,
-                "freqs_cis": frozenset(
-                    "freqs_cis freq_cis freqs_complex cis rotations freqs_cis_t".split()
-                ),
+                "freqs_cis": _words("freqs_cis freq_cis freqs_complex cis rotations freqs_cis_t"),
             },
             frozenset(),
             "bthd",
@@ -100,8 +101,8 @@ FORMS = {
             {
                 "q": _Q,
                 "k": _K,
-                "cos": frozenset("cos cosine cosines cos_t".split()),
-                "sin": frozenset("sin sine sines sin_t".split()),
+                "cos": _words("cos cosine cosines cos_t"),
+                "sin": _words("sin sine sines sin_t"),
                 "position_ids": frozenset({"position_ids"}),
                 "unsqueeze_dim": frozenset({"unsqueeze_dim"}),
             },
@@ -202,7 +203,7 @@ def _by_names(form: Form, found: list[inspect.Parameter]) -> Signature | None:
 def _as_named(form: Form, found: list[inspect.Parameter] | None, where: str) -> Signature:
     needed = [role for role in form.roles if role not in form.optional]
     if found is None or any(p.kind is p.VAR_POSITIONAL for p in found):
-        return Signature(form, {role: "" for role in needed})
+        return Signature(form, dict.fromkeys(needed, ""))
     positional = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if len(positional) < len(needed):
         raise InputError(where, f"takes {len(positional)} parameters: {form.text} gives it more")

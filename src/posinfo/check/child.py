@@ -9,6 +9,7 @@ this process, the lines written before have arrived.
 
 import ctypes
 import functools
+import importlib
 import importlib.util
 import json
 import os
@@ -36,7 +37,25 @@ ALONE = "keeps to itself"
 
 #: Statements about how positions become angles: they say nothing of a function that is handed
 #: angles, for it computes none.
-FROM_POSITIONS = frozenset("A21 A23 A24 A25 A40 B20 B24 B30 B31 B32 B44 B45 B63 B67 B76".split())
+FROM_POSITIONS = frozenset(
+    (
+        "A21",
+        "A23",
+        "A24",
+        "A25",
+        "A40",
+        "B20",
+        "B24",
+        "B30",
+        "B31",
+        "B32",
+        "B44",
+        "B45",
+        "B63",
+        "B67",
+        "B76",
+    )
+)
 
 #: Audit events of Python that tell what else a call did, in words.
 _EVENTS = {
@@ -353,7 +372,10 @@ def _help(
     The file is imported anew each time, for a function may keep what it was asked before.
     """
     from posinfo.battery import forms
-    from posinfo.battery.nearest import nearest_fault
+
+    # By its name: the suite that uses this process depends on no fault, and is not to run again
+    # after an edit to one.
+    nearest_fault = importlib.import_module("posinfo.battery.nearest").nearest_fault
 
     def anew(axes: str) -> Any:
         function = load(target)

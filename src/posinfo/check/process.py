@@ -1,5 +1,6 @@
 """Starts the process in which a function runs, and turns what comes of it into a result."""
 
+import contextlib
 import json
 import os
 import selectors
@@ -65,14 +66,14 @@ class Running:
         self._process.stdin.close()
 
     def __enter__(self) -> "Running":
+        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """End whatever the function started."""
         # The whole session: copies that the function made of its process, too.
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._process.wait()
         os.close(self._events)
 
@@ -97,14 +98,14 @@ class Running:
         """
         result = Result(self.target)
         asked = ""
-        deadline = time.monotonic() + START_SECONDS
+        self._deadline = time.monotonic() + START_SECONDS
         tell("importing torch")
         started = False
-        for event in self._lines(lambda: deadline):
+        for event in self._lines():
             match event.pop("event"):
                 case "ready":
                     started = True
-                    deadline = time.monotonic() + timeout
+                    self._deadline = time.monotonic() + timeout
                     tell(f"importing {self.target.file}")
                 case "loaded":
                     checks = event.pop("checks")
@@ -137,7 +138,7 @@ class Running:
                 case "end":
                     result.complete()
                     return result
-        words = self._end(timeout, time.monotonic() >= deadline)
+        words = self._end(timeout, time.monotonic() >= self._deadline)
         if not started:
             raise Broken(f"its process {words}")
         if not result.checks:
@@ -159,12 +160,12 @@ class Running:
             return f"crashes the interpreter ({name})"
         return f"ends the process (exit status {status}), as os._exit does"
 
-    def _lines(self, deadline: Callable[[], float]) -> Iterator[dict[str, Any]]:
+    def _lines(self) -> Iterator[dict[str, Any]]:
         """Events until the process is gone or the time is up."""
         held = b""
         with selectors.DefaultSelector() as selector:
             selector.register(self._events, selectors.EVENT_READ)
-            while (left := deadline() - time.monotonic()) > 0:
+            while (left := self._deadline - time.monotonic()) > 0:
                 # Copies of the process hold the pipe open: it may be over without an end of file.
                 if selector.select(min(left, 0.2)):
                     data = os.read(self._events, 65_536)

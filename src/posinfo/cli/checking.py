@@ -78,7 +78,7 @@ def check(
         str | None, Option(metavar="FILE", help="Write a page in the style of the report, too.")
     ] = None,
 ) -> None:
-    """Check a rotary embedding of your own.
+    r"""Check a rotary embedding of your own.
 
     The function runs in a process of its own, on positions from 0 to 131,072, whole and
     fractional, in any order, on heads of 8, 64 and 128 dimensions, in several batch shapes. Both

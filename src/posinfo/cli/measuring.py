@@ -10,6 +10,7 @@ import typer
 from typer import Exit, Option
 
 from posinfo.catalogue import SUITES, listing
+from posinfo.checks import check_implementations
 from posinfo.cli.common import COLOURS, MARKS, console, load_config, print_json
 from posinfo.errors import InputError, nearest
 from posinfo.extras import advice
@@ -74,7 +75,10 @@ def measure(
     cases = listing(suite).cases
     if case is not None and case not in cases:
         raise InputError("case", f"{case!r} is not in the suite {suite}: {nearest(case, cases)}")
-    rows = _measured(suite, suite_parameters(load_config(config), suite), case)
+    loaded = load_config(config)
+    if suite == "implementations":
+        check_implementations(loaded, [config or "config/config.yaml"])
+    rows = _measured(suite, suite_parameters(loaded, suite), case)
     if quantity is not None:
         rows = _with_quantity(rows, quantity)
     if as_json:
