@@ -270,8 +270,9 @@ def test_a_suite_is_told_its_section_and_what_is_shared():
     config = cli.load_config(None)
     for suite in SUITES:
         told = suite_parameters(config, suite)
-        packages = {"packages"} if suite in extras.NEEDED else set()
-        own = config["suites"][suite].keys() | packages
+        own = set(config["suites"][suite])
+        own |= {"packages"} if suite in extras.NEEDED else set()
+        own |= {"implementations"} if suite == "implementations" else set()
         assert told.keys() == shared_parameters(config).keys() | own
         assert {key: told[key] for key in config["suites"][suite]} == config["suites"][suite]
         assert told.keys() & {"suites", "claims"} == set()

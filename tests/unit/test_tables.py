@@ -28,8 +28,8 @@ from posinfo.tidy import read, write
 MAKERS = {**TABLES, **FIGURES}
 #: Tables that rest on no row: of the config alone, and of the ledger alone.
 FROM_CONFIG = {"symbols"}
-#: The table about the rows themselves counts those that do not hold, too.
-ABOUT_ROWS = {"evidence"}
+#: Tables about the rows themselves count those that do not hold, too, and show no number of theirs.
+ABOUT_ROWS = {"evidence", "implementations"}
 FROM_LEDGER = {"learned-properties", "rotary-properties", "comparison"}
 #: Of the ledger and of the claims as they are written.
 FROM_CLAIMS = {"judgement", "sources"}

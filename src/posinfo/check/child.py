@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from posinfo import numerics
 from posinfo.battery.base import Battery, Check, Finding, Misbehaviour, examine, stated
@@ -428,10 +428,23 @@ def _record(finding: Finding) -> dict[str, Any]:
 
 def main() -> None:
     """Read the request, answer it, and end without waiting for what the function started."""
-    events = int(sys.argv[1])
     request = json.loads(sys.stdin.buffer.read())
-    owner = os.getpid()
     _end_with_parent(request["parent"])
+    numerics.set_environment()
+    answer(request, int(sys.argv[1]))
+
+
+def answer(request: dict[str, Any], events: int) -> NoReturn:
+    """Answer a request on a pipe, and end this process.
+
+    Parameters
+    ----------
+    request
+        A target, which checks to ask, and whether to look for the nearest fault.
+    events
+        The pipe's descriptor.
+    """
+    owner = os.getpid()
     output = tempfile.TemporaryFile()  # noqa: SIM115  (it stays open as long as this process)
     os.dup2(output.fileno(), 1)
     with open(os.devnull, "rb") as nothing:
@@ -444,16 +457,14 @@ def main() -> None:
             os.write(events, line.encode(errors="backslashreplace"))
 
     try:
-        numerics.set_environment()
         numerics.torch_with_profile()
         run(request, say, output)
         say("end")
     except InputError as error:
         say("refused", problem=str(error))
     except BaseException as error:
-        if os.getpid() == owner:
-            say("crashed", problem=" ".join(f"{type(error).__name__}: {error}".split()),
-                traceback=traceback.format_exc())  # fmt: skip
+        say("crashed", problem=" ".join(f"{type(error).__name__}: {error}".split()),
+            traceback=traceback.format_exc())  # fmt: skip
     finally:
         # Not sys.exit, which would wait for threads of the function.
         os._exit(0)

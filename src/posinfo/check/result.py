@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from posinfo.check.target import Target
-from posinfo.claims import Claim
 
 #: Version of the form of ``--json``: raised when a key changes its meaning or goes.
 SCHEMA = 1
@@ -114,28 +113,6 @@ class Result:
             for info in self.checks
         ]
 
-    def decide(self, claims: Sequence[Claim]) -> None:
-        """Find out which statements of the lessons hold for this function.
-
-        One holds if each check that decides it does, and does not if one of them fails. Of several
-        claims about one statement the first that was verified stands for it.
-        """
-        outcomes = {finding.check: finding.outcome for finding in self.findings}
-        deciding: dict[str, tuple[str, ...]] = {}
-        for info in self.checks:
-            for name in info.decides:
-                deciding[name] = (*deciding.get(name, ()), info.name)
-        self.claims = []
-        for name, checks in sorted(deciding.items()):
-            claim = _speaking(claims, name)
-            if claim is None or any(claim.id == stated.id for stated in self.claims):
-                continue
-            found = {outcomes[check] for check in checks}
-            outcome = FAILS if FAILS in found else NOT_ASKED if NOT_ASKED in found else HOLDS
-            self.claims.append(
-                Stated(claim.id, claim.covers, claim.statement, claim.verdict, outcome, checks)
-            )
-
     def record(self) -> dict[str, Any]:
         """The result for machines; numbers in full, infinity and NaN as text."""
         return finite(
@@ -180,16 +157,6 @@ class Result:
                 "notes": self.notes,
             }
         )
-
-
-def _speaking(claims: Sequence[Claim], statement: str) -> Claim | None:
-    """The claim that stands for a statement of the lessons, of those that were computed."""
-    found = [claim for claim in claims if claim.kind == "computed" and statement in claim.covers]
-    for verdict in ("verified", "conditional"):
-        for claim in found:
-            if claim.verdict == verdict:
-                return claim
-    return None
 
 
 def finite(value: Any) -> Any:

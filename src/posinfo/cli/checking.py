@@ -11,6 +11,7 @@ from posinfo import __version__
 from posinfo.battery.signatures import AXES, FORMS
 from posinfo.check.process import start
 from posinfo.check.result import Result
+from posinfo.check.statements import decide
 from posinfo.check.target import TIMEOUT, Target, check_exists, parse
 from posinfo.claims import Claim, load_claims
 from posinfo.cli.common import (
@@ -110,7 +111,7 @@ def check(
     with start(asked, only=only) as running:
         claims = _claims()
         result = _waiting(running, timeout)
-    result.decide(claims)
+    result.claims = decide(result, claims)
     if html is not None:
         _write(html, result)
     if as_json:

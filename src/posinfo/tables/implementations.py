@@ -37,7 +37,8 @@ def implementations(data: Data) -> list[Record]:
                 "layout": rows[0]["layout"],
                 "checks": len(rows),
                 "hold": len(held),
-                "rejected_by": ", ".join(r["quantity"] for r in rows if r["outcome"] != "holds"),
+                "rejected_by": ", ".join(r["quantity"] for r in rows if r["outcome"] != "holds")
+                or "none",
                 "largest_ratio": tight and tight["ratio"],
                 "tightest": tight["quantity"] if tight else "",
             }

@@ -1,0 +1,40 @@
+"""Which statements of the lessons hold for a function that was checked."""
+
+from collections.abc import Sequence
+
+from posinfo.check.result import FAILS, HOLDS, NOT_ASKED, Result, Stated
+from posinfo.claims import Claim
+
+
+def decide(result: Result, claims: Sequence[Claim]) -> list[Stated]:
+    """Find out which statements of the lessons hold for a function.
+
+    One holds if each check that decides it does, and does not if one of them fails. Of several
+    claims about one statement the first that was verified stands for it.
+    """
+    outcomes = {finding.check: finding.outcome for finding in result.findings}
+    deciding: dict[str, tuple[str, ...]] = {}
+    for info in result.checks:
+        for name in info.decides:
+            deciding[name] = (*deciding.get(name, ()), info.name)
+    decided: list[Stated] = []
+    for name, checks in sorted(deciding.items()):
+        claim = _speaking(claims, name)
+        if claim is None or any(claim.id == stated.id for stated in decided):
+            continue
+        found = {outcomes[check] for check in checks}
+        outcome = FAILS if FAILS in found else NOT_ASKED if NOT_ASKED in found else HOLDS
+        decided.append(
+            Stated(claim.id, claim.covers, claim.statement, claim.verdict, outcome, checks)
+        )
+    return decided
+
+
+def _speaking(claims: Sequence[Claim], statement: str) -> Claim | None:
+    """The claim that stands for a statement of the lessons, of those that were computed."""
+    found = [claim for claim in claims if claim.kind == "computed" and statement in claim.covers]
+    for verdict in ("verified", "conditional"):
+        for claim in found:
+            if claim.verdict == verdict:
+                return claim
+    return None
