@@ -47,7 +47,7 @@ lint: $(VENV)/dev.stamp ## Style and form of code, Snakefiles and workflow
 	$(call step,snakemake --lint) $(IN_VENV) snakemake --lint
 
 test-unit: $(VENV)/dev.stamp ## Tests of the library
-	$(call step,unit tests) $(IN_VENV) pytest -q -n 2 tests/unit
+	$(call step,unit tests) $(IN_VENV) pytest -q -n 2 tests/unit tests/check
 
 test-workflow: $(VENV)/dev.stamp ## Tests of whole runs, in folders of their own
 	$(call step,workflow tests) $(IN_VENV) pytest -q -n 2 tests/workflow

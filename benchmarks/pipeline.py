@@ -4,9 +4,10 @@
 
 In each round, in turns: the pipeline from nothing on two cores; one Python process that does all
 of it in a row (benchmarks/bare.py); the same as a notebook, executed by nbconvert; a run with
-nothing to do, against `snakemake --version`; and a run after an edit to a page template. Times on
-one machine drift, so ratios are taken round by round, and the median is printed. --update writes
-the table into README.md.
+nothing to do, against `snakemake --version`; `posinfo check` on a right function and on a wrong
+one, against `import torch`; and a run after an edit to a page template. Times on one machine drift,
+so ratios are taken round by round, and the median is printed. --update writes the table into
+README.md.
 """
 
 import argparse
@@ -29,8 +30,8 @@ RUN = [*SNAKEMAKE, "--cores", "2"]
 CORES = sorted(os.sched_getaffinity(0))[:2] if hasattr(os, "sched_getaffinity") else []
 
 
-def timed(command: list[str], folder: Path) -> tuple[float, str]:
-    """Run a command and return its seconds and its output; a failure ends the benchmark."""
+def timed(command: list[str], folder: Path, status: int = 0) -> tuple[float, str]:
+    """Run a command and return its seconds and its output; another exit status ends all."""
     began = time.perf_counter()
     done = subprocess.run(
         command,
@@ -41,7 +42,7 @@ def timed(command: list[str], folder: Path) -> tuple[float, str]:
         check=False,
     )
     seconds = time.perf_counter() - began
-    if done.returncode:
+    if done.returncode != status:
         sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-3000:]}")
     return seconds, done.stdout
 
@@ -84,6 +85,10 @@ def one_round(folder: Path, number: int) -> dict[str, float]:
     seconds = {name: timed(from_nothing[name], folder)[0] for name in names[turn:] + names[:turn]}
     seconds["version"], _ = timed([*SNAKEMAKE, "--version"], folder)
     seconds["nothing"], _ = timed(RUN, folder)
+    seconds["torch"], _ = timed([sys.executable, "-c", "import torch"], folder)
+    check = [sys.executable, "-m", "posinfo", "check"]
+    seconds["right"], _ = timed([*check, "tests/check/right/adjacent.py:rotate"], folder)
+    seconds["wrong"], _ = timed([*check, "tests/check/wrong/other_way.py:rotate"], folder, 1)
     template = folder / "workflow/report/index.html.j2"
     template.write_text(template.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     seconds["template"], output = timed(RUN, folder)
@@ -97,6 +102,8 @@ ROWS = (
     ("from nothing, against one Python process that does all in a row", "cold", "bare", 1.5),
     ("from nothing, against the same as a notebook through nbconvert", "cold", "notebook", 1.0),
     ("nothing to do, against `snakemake --version`", "nothing", "version", 4.0),
+    ("`posinfo check` on a right function, against `import torch`", "right", "torch", 2.5),
+    ("`posinfo check` on a wrong one, against `import torch`", "wrong", "torch", 2.5),
     ("after an edit to a page template, against a run from nothing", "template", "cold", None),
 )
 

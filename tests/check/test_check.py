@@ -5,6 +5,7 @@ The functions stand in files of their own, in right/ and wrong/: each is called 
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -441,3 +442,12 @@ def test_nothing_of_the_function_outlives_the_check(tmp_path):
     pid = int((tmp_path / "pid").read_text())
     state = Path(f"/proc/{pid}/stat")
     assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_the_readme_shows_what_the_command_prints():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = text.partition("<!-- check -->\n```console\n$ posinfo check ")[2]
+    command, _, expected = block.partition("\n```\n<!-- /check -->")[0].partition("\n")
+    done = posinfo(*shlex.split(command), cwd=ROOT)
+    assert done.returncode == 1
+    assert done.stdout == f"{expected}\n"

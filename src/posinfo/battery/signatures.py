@@ -173,10 +173,10 @@ def recognise(function: Callable[..., Any], where: str, named: str | None = None
         signature = _by_names(form, found)
         if signature:
             return signature
-    names = ", ".join(str(parameter) for parameter in found)
+    shown = inspect.Signature([p.replace(annotation=p.empty) for p in found])
     raise InputError(
         where,
-        f"f({names}) is none of the forms that can be checked: {listed()}; name the one that it "
+        f"f{shown} is none of the forms that can be checked: {listed()}; name the one that it "
         "is with --signature",
     )
 

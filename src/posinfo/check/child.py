@@ -332,9 +332,9 @@ def run(request: dict[str, Any], say: Callable[..., None], output: IO[bytes]) ->
                 "promise": check.promise,
                 "unit": check.unit,
                 "decides": decided(check, rotary.takes_positions),
+                "asked": only is None or check.name in only,
             }
             for check in known
-            if only is None or check.name in only
         ],
     )
     battery = replace(BATTERY, checks=known)

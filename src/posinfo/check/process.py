@@ -109,7 +109,7 @@ class Running:
                     tell(f"importing {self.target.file}")
                 case "loaded":
                     checks = event.pop("checks")
-                    result.checks = [CheckInfo(**check) for check in checks]
+                    result.known = [CheckInfo(**check) for check in checks]
                     result.form, result.text = event["form"], event["text"]
                     result.axes, result.notes = event["axes"], event["notes"]
                 case "asking":

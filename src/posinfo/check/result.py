@@ -21,6 +21,7 @@ class CheckInfo:
     promise: str
     unit: str
     decides: Sequence[str]
+    asked: bool = True
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,17 @@ class Result:
     axes: str = ""
     tables: str | None = None
     layout: str | None = None
-    checks: list[CheckInfo] = field(default_factory=list)
+    known: list[CheckInfo] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     nearest: Nearest | None = None
     other_axes: str | None = None
     claims: list[Stated] = field(default_factory=list)
+
+    @property
+    def checks(self) -> list[CheckInfo]:
+        """The checks that were to be asked: all that are known, unless some were chosen."""
+        return [info for info in self.known if info.asked]
 
     @property
     def good(self) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posinfo.check.result import FAILS, HOLDS, NOT_ASKED, Finding, Result
+from posinfo.check.result import FAILS, HOLDS, NOT_ASKED, Finding, Result, Stated
 from posinfo.numbers_text import significant
 
 MARKS = {HOLDS: "✓", FAILS: "✗", NOT_ASKED: "–"}
@@ -50,6 +50,11 @@ def show(result: Result, console: Any) -> None:
     console.print(Text(counted(result)))
     for line in claimed(result):
         console.print(Text(line))
+    grid = Table.grid(padding=(0, 1), pad_edge=True)
+    for claim in failing(result):
+        grid.add_row(Text("   " + _covers(claim)), Text(claim.statement))
+    if failing(result):
+        console.print(grid)
     for line in advice(result):
         console.print(Text(line))
 
@@ -109,7 +114,7 @@ def counted(result: Result) -> str:
 
 
 def claimed(result: Result) -> list[str]:
-    """The statements of the lessons: those that hold by their ids, the others in full."""
+    """Which statements of the lessons hold, by their ids, and whether some do not."""
     if not result.claims:
         return []
     by = {
@@ -126,11 +131,15 @@ def claimed(result: Result) -> list[str]:
             lines.append(f"{MARKS[outcome]} statements of the lessons that {title}: {ids}")
     if by[FAILS]:
         lines.append(f"{MARKS[FAILS]} statements of the lessons that do not hold for it:")
-        lines += [f"    {_covers(claim)} {claim.statement}" for claim in by[FAILS]]
     return lines
 
 
-def _covers(claim: Any) -> str:
+def failing(result: Result) -> list[Stated]:
+    """The statements of the lessons that do not hold."""
+    return [claim for claim in result.claims if claim.outcome == FAILS]
+
+
+def _covers(claim: Stated) -> str:
     return "/".join(claim.covers)
 
 

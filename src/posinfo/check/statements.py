@@ -9,12 +9,13 @@ from posinfo.claims import Claim
 def decide(result: Result, claims: Sequence[Claim]) -> list[Stated]:
     """Find out which statements of the lessons hold for a function.
 
-    One holds if each check that decides it does, and does not if one of them fails. Of several
-    claims about one statement the first that was verified stands for it.
+    One holds if each check that decides it does, and does not if one of them fails; if none of
+    them was to be asked, nothing is said of it. Of several claims about one statement the first
+    that was verified stands for it.
     """
     outcomes = {finding.check: finding.outcome for finding in result.findings}
     deciding: dict[str, tuple[str, ...]] = {}
-    for info in result.checks:
+    for info in result.known:
         for name in info.decides:
             deciding[name] = (*deciding.get(name, ()), info.name)
     decided: list[Stated] = []
@@ -22,7 +23,9 @@ def decide(result: Result, claims: Sequence[Claim]) -> list[Stated]:
         claim = _speaking(claims, name)
         if claim is None or any(claim.id == stated.id for stated in decided):
             continue
-        found = {outcomes[check] for check in checks}
+        if not set(checks) & set(outcomes):
+            continue
+        found = {outcomes.get(check, NOT_ASKED) for check in checks}
         outcome = FAILS if FAILS in found else NOT_ASKED if NOT_ASKED in found else HOLDS
         decided.append(
             Stated(claim.id, claim.covers, claim.statement, claim.verdict, outcome, checks)

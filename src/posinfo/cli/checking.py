@@ -79,28 +79,30 @@ def check(
         str | None, Option(metavar="FILE", help="Write a page in the style of the report, too.")
     ] = None,
 ) -> None:
-    r"""Check a rotary embedding of your own.
+    """Check a rotary embedding of your own.
 
-    The function runs in a process of its own, on positions from 0 to 131,072, whole and
-    fractional, in any order, on heads of 8, 64 and 128 dimensions, in several batch shapes. Both
-    layouts of pairs count as right. A line a property says what was measured, within which bound;
-    for a wrong function follows the known fault that it behaves like.
+    The function runs in a process of its own: on positions from 0 to
+    131,072, whole and fractional, in any order, on heads of 8, 64 and 128
+    dimensions, in several batch shapes. Both layouts of pairs are right.
+    A line a property says what was measured and within which bound; for a
+    wrong function follows the known fault that it behaves like.
 
-    The form is recognised by the names of the parameters:
-
-    \b
-    f(x, positions[, base])    posinfo check rope.py:rotate
-    f(x, angles)               posinfo check lesson_a.py:apply_rope
-    f(xq, xk, freqs_cis)       posinfo check model.py:apply_rotary_emb
-    f(q, k, cos, sin)          posinfo check modeling.py:apply_rotary_pos_emb
+    Its form is recognised by the names of its parameters:
 
     \b
-    and if they have other names, or it takes other axes:
+    f(x, positions[, base])   posinfo check rope.py:rotate
+    f(x, angles)              posinfo check lesson_a.py:apply_rope
+    f(xq, xk, freqs_cis)      posinfo check llama.py:apply_rotary_emb
+    f(q, k, cos, sin)         posinfo check qwen.py:apply_rotary_pos_emb
+
+    Where they have other names, or the function takes other axes or less:
+
+    \b
     posinfo check rope.py:turn --signature positions --axes bthd
     posinfo check neox.py:rotate --rotary-dim 32 --last-position 2047
 
-    Exit status: 0 all hold, 1 something does not, 2 the function cannot be run.
-    """
+    Exit status: 0 all hold, 1 something does not, 2 it cannot be run.
+    """  # noqa: D301  (the mark keeps the lines below it apart)
     file, function = parse(target)
     _check_options(signature, axes, rotary_dim, last_position, timeout)
     asked = Target(file, function, signature, axes, rotary_dim, last_position)
@@ -117,9 +119,7 @@ def check(
     if as_json:
         print_json(result.record())
     else:
-        from posinfo.check.show import show
-
-        show(result, console())
+        _show(result)
     if not result.good:
         raise Exit(1)
 
@@ -162,6 +162,20 @@ def _waiting(running: object, timeout: float) -> Result:
 
     with Console(stderr=True).status(Text("…")) as status:
         return running.result(timeout, lambda text: status.update(Text(text)))
+
+
+def _show(result: Result) -> None:
+    """Print the result; in a pipe no line ends in spaces."""
+    from posinfo.check.show import show
+
+    out = console()
+    if sys.stdout.isatty():
+        show(result, out)
+        return
+    with out.capture() as captured:
+        show(result, out)
+    for line in captured.get().splitlines():
+        print(line.rstrip())
 
 
 def _check_page(path: str) -> None:
