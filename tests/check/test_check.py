@@ -3,6 +3,7 @@
 The functions stand in files of their own, in right/ and wrong/: each is called ``rotate``.
 """
 
+import fcntl
 import json
 import os
 import shlex
@@ -93,8 +94,22 @@ def files(kind: str) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def events(child_environment) -> dict[str, list[dict]]:
+def events(child_environment, tmp_path_factory, worker_id) -> dict[str, list[dict]]:
     """What is found out about every function that leaves its process alive."""
+    if worker_id == "master":
+        return asked(child_environment)
+    # Workers side by side share one folder: the first asks, the others wait and read.
+    place = tmp_path_factory.getbasetemp().parent / "checked.json"
+    with open(place, "a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        if not file.read():
+            json.dump(asked(child_environment), file)
+            file.flush()
+    return json.loads(place.read_text(encoding="utf-8"))
+
+
+def asked(environment: dict[str, str]) -> dict[str, list[dict]]:
     requests = {}
     for kind in ("right", "wrong"):
         for name, path in files(kind).items():
@@ -106,7 +121,7 @@ def events(child_environment) -> dict[str, list[dict]]:
                 "only": None,
                 "nearest": True,
             }
-    return many(requests, child_environment)
+    return many(requests, environment)
 
 
 def many(requests: dict[str, dict], environment: dict[str, str]) -> dict[str, list[dict]]:

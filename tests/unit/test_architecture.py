@@ -20,7 +20,10 @@ from posinfo.schemas import table_fields
 #: The mathematics: no input, no output, nothing of the workflow.
 MATHS = ("posinfo.encodings", "posinfo.scaling", "posinfo.reference", "posinfo.proofs")
 #: Parts that run at every call, or render a page: they must not wait for torch.
-LIGHT = ("tables", "figures", "report", "gate", "ledger", "claims", "cli", "checks", "job", "tidy")
+LIGHT = (
+    "tables", "figures", "report", "gate", "ledger", "claims", "cli", "checks", "job", "tidy",
+    "check.process", "check.page", "battery.signatures",
+)  # fmt: skip
 HEAVY = ("torch", "sympy", "mpmath")
 
 

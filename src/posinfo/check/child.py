@@ -7,10 +7,12 @@ JSON on a pipe of its own: standard output belongs to the function. Whatever the
 this process, the lines written before have arrived.
 """
 
+import contextlib
 import ctypes
 import functools
 import importlib
 import importlib.util
+import io
 import json
 import os
 import signal
@@ -19,7 +21,6 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -57,6 +58,12 @@ FROM_POSITIONS = frozenset(
     )
 )
 
+#: How the name begins under which the file is imported.
+CHECKED = "_posinfo_checked_"
+
+#: The longest words of a finding: a function may raise a whole tensor.
+LONGEST = 400
+
 #: Audit events of Python that tell what else a call did, in words.
 _EVENTS = {
     "os.fork": "starts another process (os.fork)",
@@ -66,6 +73,19 @@ _EVENTS = {
     "os.exec": "replaces the process (os.exec)",
     "subprocess.Popen": "starts another process (subprocess)",
 }
+
+
+def _by_the_function() -> bool:
+    """Whether what happens now is the function's own doing, and not torch's, as its compiler's."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith(CHECKED):
+            return True
+        if name.startswith("torch."):
+            return False
+        frame = frame.f_back
+    return True
 
 
 class Watch:
@@ -90,14 +110,14 @@ class Watch:
 
         @functools.wraps(start)
         def noted(thread: threading.Thread) -> None:
-            if self.inside:
+            if self.inside and _by_the_function():
                 self.did.setdefault("starts a thread")
             start(thread)
 
         threading.Thread.start = noted
 
     def _heard(self, event: str, _: tuple[Any, ...]) -> None:
-        if self.inside and event in _EVENTS:
+        if self.inside and event in _EVENTS and _by_the_function():
             self.did.setdefault(_EVENTS[event])
 
     @property
@@ -108,7 +128,8 @@ class Watch:
     def written(self) -> str:
         """What came out on standard output since the last call."""
         for stream in (sys.__stdout__, sys.stdout):
-            if stream is not None and not stream.closed:
+            # Closed, or replaced by what is no stream: then nothing waits in it.
+            with contextlib.suppress(AttributeError, OSError, ValueError):
                 stream.flush()
         if _LIBC:
             _LIBC.fflush(None)
@@ -117,12 +138,13 @@ class Watch:
         self.read = end
         return text.decode(errors="replace")
 
-    @contextmanager
+    @contextlib.contextmanager
     def call(self) -> Iterator[None]:
         """One call of the function."""
         # What the battery holds for standard output while it calls, to see what is printed.
         stream = sys.stdout
-        before = stream.tell() if stream is not sys.__stdout__ else 0
+        held = isinstance(stream, io.StringIO)
+        before = stream.tell() if held else 0
         self.inside = True
         try:
             yield
@@ -138,7 +160,7 @@ class Watch:
                 # A copy that the function made of this process must not go on as this one.
                 os._exit(0)
             text = self.written()
-            if stream is not sys.__stdout__:
+            if held and not stream.closed:
                 stream.write(text)
                 text = stream.getvalue()[before:]
             self.printed += text[:80]
@@ -220,7 +242,7 @@ def load(target: Target) -> Callable[..., Any]:
     path = Path(target.file).resolve()
     # A name that no other module has, and the file's folder for what stands beside it; torch and
     # all of ours are there already, so a file called torch.py shadows nothing.
-    name = f"_posinfo_checked_{path.stem}"
+    name = f"{CHECKED}{path.stem}"
     sys.path.insert(0, str(path.parent))
     sys.dont_write_bytecode = True
     from importlib.machinery import SourceFileLoader
@@ -277,7 +299,7 @@ def ask(battery: Battery, check: Check, rotary: Any) -> Finding:
         [finding] = examine(battery, lambda: rotary, only=[check.name])
     except Exception as error:
         said = " ".join(f"{type(error).__name__}: {error}".split())
-        return Finding(check.name, "fails", f"returns what cannot be checked: {said}")
+        return Finding(check.name, "fails", f"its result or exception cannot be read: {said}")
     return finding
 
 
@@ -356,7 +378,9 @@ def run(request: dict[str, Any], say: Callable[..., None], output: IO[bytes]) ->
     except Exception:  # it answers nothing that a layout could be read off
         say("layout", layout=None)
     if rejected and request["nearest"]:
-        _help(target, watch, battery, adapted.axes, rejected, say)
+        # Advice on a function that may do anything: without it the findings stand.
+        with contextlib.suppress(Exception):
+            _help(target, watch, battery, adapted.axes, rejected, say)
 
 
 def _help(
@@ -405,21 +429,27 @@ def _help(
     if found is None:
         return
     fault, share = found
-    # What does not even run has no results to compare: it is like a fault that ends alike.
-    if "runs" not in rejected or _ends(battery, subject) == _ends(battery, fault.make()):
+    # What does not run, or gives no such tensor, has no results to compare: it is like a fault of
+    # which the same is said.
+    ends = [check for check in battery.checks if check.name in ("runs", "shape")]
+    if all(
+        _said(battery, check, subject) == _said(battery, check, fault.make())
+        for check in ends
+        if check.name in rejected
+    ):
         say("nearest", name=fault.name, hint=fault.hint, wrong=fault.wrong, share=share)
 
 
-def _ends(battery: Battery, subject: Any) -> str:
-    """How a subject ends that does not run, without its inputs."""
-    return ask(battery, battery.checks[0], subject).words.partition(" for x of ")[0]
+def _said(battery: Battery, check: Check, subject: Any) -> str:
+    """What a check says of a subject, without the input."""
+    return ask(battery, check, subject).words.partition(" for x of ")[0]
 
 
 def _record(finding: Finding) -> dict[str, Any]:
     return {
         "check": finding.check,
         "outcome": finding.outcome,
-        "words": finding.words,
+        "words": finding.words[:LONGEST] + ("…" if len(finding.words) > LONGEST else ""),
         "measured": None if finding.measured is None else float(finding.measured),
         "bound": None if finding.bound is None else float(finding.bound),
         "notes": list(finding.notes),
@@ -453,8 +483,8 @@ def answer(request: dict[str, Any], events: int) -> NoReturn:
     def say(event: str, **content: Any) -> None:
         if os.getpid() == owner:
             # Python's own words for infinity: both ends are ours.
-            line = json.dumps({"event": event, **content}) + "\n"
-            os.write(events, line.encode(errors="backslashreplace"))
+            line = json.dumps({"event": event, **content}, ensure_ascii=False) + "\n"
+            os.write(events, line.encode(errors="replace"))
 
     try:
         numerics.torch_with_profile()

@@ -48,7 +48,9 @@ def page(result: Result, templates: str, version: str) -> str:
     return render_template(
         templates,
         TEMPLATE,
-        result=result,
+        good=result.good,
+        file=show.plain(result.target.file),
+        function=result.target.function,
         called=show.called(result),
         described=show.described(result),
         counted=show.counted(result),

@@ -157,7 +157,8 @@ class Running:
             name = signal.Signals(-status).name
             if name == "SIGKILL":
                 return f"the process was killed ({name}): by itself, or for lack of memory"
-            return f"crashes the interpreter ({name})"
+            crashes = name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE")
+            return f"{'crashes the interpreter' if crashes else 'ends the process'} ({name})"
         return f"ends the process (exit status {status}), as os._exit does"
 
     def _lines(self) -> Iterator[dict[str, Any]]:
