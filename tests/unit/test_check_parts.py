@@ -117,9 +117,17 @@ def test_a_target_may_hold_colons_and_dots():
 
 
 @pytest.mark.parametrize(
-    "text", ["from math import *", "globals()['turn'] = 1", "def __getattr__(name): ...", "turn = 1",
-             "import turn", "from a import b as turn", "if True:\n    def turn(): ..."],
-)  # fmt: skip
+    "text",
+    [
+        "from math import *",
+        "globals()['turn'] = 1",
+        "def __getattr__(name): ...",
+        "turn = 1",
+        "import turn",
+        "from a import b as turn",
+        "if True:\n    def turn(): ...",
+    ],
+)
 def test_what_running_the_file_may_define_is_left_to_that(tmp_path, text):
     file = tmp_path / "rope.py"
     file.write_text(text)

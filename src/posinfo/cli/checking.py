@@ -192,7 +192,8 @@ def _check_page(path: str) -> None:
 def _write(path: str, result: Result) -> None:
     from posinfo.check.page import page
 
+    text = page(result, str(TEMPLATES), __version__)
     try:
-        Path(path).write_text(page(result, str(TEMPLATES), __version__), encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"--html {path}", f"cannot be written: {error.strerror}") from error
