@@ -34,7 +34,7 @@ def page(result: Result, templates: str, version: str) -> str:
             "name": finding.check,
             "measured": significant(finding.measured, show.DIGITS),
             "bound": show.bound(finding),
-            "unit": result.info(finding.check).unit,
+            "unit": result.info(finding.check).unit if finding.measured is not None else "",
             "words": show.said(result, finding),
         }
         for finding in result.findings
