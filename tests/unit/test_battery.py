@@ -69,3 +69,14 @@ def test_nan_is_never_right():
     nan = subject(lambda x, angles: rotary.rotate_adjacent(x, angles) * float("nan"))
     held = {f.check for f in examine(BATTERY, nan) if f.outcome == "holds"}
     assert held <= {"runs", "input untouched"}
+
+
+def test_one_that_takes_a_batch_alone_is_rejected_in_words():
+    def turn(q, k, positions, base):
+        if q.dim() == 2:
+            raise ValueError("no batch")
+        return rotary.rotate_adjacent(q, positions[:, None] * torch.ones(q.shape[-1] // 2)), k
+
+    [finding] = examine(BATTERY, lambda: Rotary("batch", turn), only=["offset alone"])
+    assert finding.outcome == "fails"
+    assert "ends before position 5: raises ValueError: no batch" in finding.words

@@ -487,10 +487,12 @@ def _scores(q: Tensor, k: Tensor) -> np.ndarray:
 
 def _offset_alone(probe: Probe) -> Finding:
     """Scores of distinct queries and keys at one offset, near the start and shifted."""
-    last, offset = _last_that_runs(probe)[0], 5
+    (last, said), offset = _last_that_runs(probe), 5
     shifts = [
         shift for shift in (0, 10, 100, 1000, 4000, 30_000, 120_000) if shift + offset <= last
     ]
+    if not shifts:
+        raise Misbehaviour(f"ends before position {offset}: {said}")
     findings: list[Finding] = []
     for width in probe.widths():
         q, k = (probe.draw(1, width, salt=salt) for salt in (1, 2))
