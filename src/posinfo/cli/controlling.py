@@ -1,0 +1,102 @@
+"""The command ``control``: a claim decided anew with a fault in place."""
+
+import contextlib
+import difflib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+from typer import Exit, Option
+
+from posinfo.catalogue import faults
+from posinfo.claims import Claim, load_claims, suites_under_faults, under_faults
+from posinfo.cli.common import (
+    CLAIMS_SCHEMA,
+    COLOURS,
+    MARKS,
+    ROOT,
+    console,
+    load_config,
+    print_json,
+)
+from posinfo.errors import InputError, nearest
+from posinfo.parameters import suite_parameters
+from posinfo.schemas import load_yaml
+
+# Imported inside functions: torch, which takes a second, and rich, which most calls can spare.
+
+
+def control(
+    claim: Annotated[str, typer.Argument(help="The id of a claim, as in config/claims.")],
+    fault: Annotated[
+        list[str] | None,
+        Option(metavar="NAME", help="Put this fault in place instead of the one it names."),
+    ] = None,
+    every_fault: Annotated[
+        bool, Option("--every-fault", help="Try all faults that the library can have, in turn.")
+    ] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Decide a claim anew with a fault in place, as a run does: it must be undecided.
+
+    Exit status 1 if a fault that was asked for, or that the claim names, leaves it its verdict.
+    Nothing is written.
+    """
+    config = load_config(None)
+    known = load_claims([ROOT / path for path in config["claims"]], load_yaml(CLAIMS_SCHEMA))
+    computed = {one.id: one for one in known if one.kind == "computed"}
+    if claim not in computed:
+        near = difflib.get_close_matches(claim, computed, n=3, cutoff=0.5)
+        meant = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise InputError("claim", f"{claim!r} is no computed claim{meant}")
+    one = computed[claim]
+    for name in fault or []:
+        if name not in faults():
+            raise InputError("fault", f"{name!r} is unknown: {nearest(name, faults())}")
+    asked = fault or [one.rejects] * bool(one.rejects)
+    if not asked and not every_fault:
+        raise InputError("claim", f"{claim!r} names no fault; choose one with --fault")
+    rows = _controlled(one, None if every_fault else asked, config)
+    if as_json:
+        print_json({"claim": claim, "rows": rows})
+    else:
+        _print_controls(rows)
+    if any(row["outcome"] != "holds" for row in rows if row["fault"] in asked):
+        raise Exit(1)
+
+
+def _controlled(
+    claim: Claim, names: Sequence[str] | None, config: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """A row for each fault, all that there are if ``names`` is None."""
+    from posinfo import numerics
+    from posinfo.controls import control as run
+
+    numerics.set_environment()
+    from posinfo.faults.stand_ins import with_stand_ins
+
+    asked = [replace(claim, rejects=name) for name in names or with_stand_ins()]
+    told = {suite: suite_parameters(config, suite) for suite in suites_under_faults(asked)}
+    with contextlib.redirect_stdout(sys.stderr):
+        return run(under_faults(asked), told)
+
+
+def _print_controls(rows: Sequence[Mapping[str, Any]]) -> None:
+    """A line a fault: what becomes of the claim, and the first quantity that does not hold."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None)
+    for name in ("fault", "with it in place", "rows lost", "the first", "found"):
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        style = COLOURS[row["outcome"]]
+        verdict = f"{MARKS[row['outcome']]} {row['measured_text']}"
+        lost = f"{row['rows_lost']} of {row['rows_asked']}"
+        table.add_row(
+            Text(row["fault"]), Text(verdict, style=style),
+            *map(Text, (lost, row["first_lost"], row["found"])),
+        )  # fmt: skip
+    console().print(table)
