@@ -124,7 +124,7 @@ def test_a_bound_in_a_caption_rounds_to_the_side_on_which_it_is_true(tmp_path, s
 def test_no_caption_calls_a_number_rounded_either_way_a_bound(captions):
     """``sig`` may round 1.431 to 1.4, which it then is "no more than"."""
     limits = r"(?:at most|at least|more than|further than)\s*\(?{{[^}]*\| sig(?!\(3)[^}]*}}"
-    after = r"\| sig\(2\)\s*}}\s*(?:at most|at least|or more)"
+    after = r"\| sig\(2\)\s*}}\s*(?:at most|at least|(?:rad )?(?:or|and) more)"
     for key, each in captions.items():
         assert not re.search(f"{limits}|{after}", each.caption), key
 
