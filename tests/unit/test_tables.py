@@ -204,6 +204,19 @@ def test_a_position_past_the_table_ends_in_an_error_or_in_nothing(made, config):
     assert len(by_formula) == 1 + len(settings["positions_outside"])
 
 
+def test_the_failure_of_lesson_a_depends_on_the_call(made, config):
+    size = config["gpt2"]["max_position"]
+    asked = [record for record in made["past-the-table"] if record["asked"] == "one row"]
+    assert {(record["number"], record["table_rows"]) for record in asked} == {(size, size)}
+    results = {record["call"]: record["result"] for record in asked}
+    assert results["torch.nn.Embedding"] == "IndexError"
+    assert results["tensor[int:int]"] == "nothing"
+    prompts = [record for record in made["past-the-table"] if record["asked"] == "a prompt"]
+    assert {record["number"]: record["result"] for record in prompts} == {
+        size: "answers", size + 1: "IndexError", 2000: "IndexError",
+    }  # fmt: skip
+
+
 def test_the_lessons_bound_on_norms_is_kept_at_unit_scale_in_float32_alone(made):
     for record in made["norm-preservation"]:
         if record["dtype"] == "float64":

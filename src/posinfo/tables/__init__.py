@@ -34,6 +34,7 @@ TABLES: dict[str, Maker] = {
     "comparison": lessons.comparison,
     "theta-angles": lessons.theta_angles,
     "offset-test": lessons.offset_test,
+    "past-the-table": lessons.past_the_table,
     "exercise": lessons.exercise,
     "norm-preservation": lessons.norm_preservation,
     "rescaling": extension.rescaling,

@@ -263,6 +263,33 @@ def offset_test(data: Data) -> list[Record]:
     return sorted(records, key=lambda record: (calls.index(record["call"]), record["position"]))
 
 
+def past_the_table(data: Data) -> list[Record]:
+    """Lesson A's failure: the row after the last by every call, and prompts that are too long."""
+    size = data.config["gpt2"]["max_position"]
+    records = [
+        _failed("one row", row["api"], size, row)
+        for row in data.rows("lookup", "one row", position=size, table_rows=size)
+    ]
+    return records + [
+        _failed("a prompt", row["api"], row["length"], row)
+        for row in data.rows("lookup", "prompt past the table", table_rows=size)
+    ]
+
+
+def _failed(asked: str, call: str, number: int, row: Row) -> Record:
+    """What became of one request; the type of an exception is its result."""
+    kind, _, message = row["measured_text"].partition(": ")
+    raised = row["relation"] == "raises"
+    return {
+        "asked": asked,
+        "call": call,
+        "number": number,
+        "table_rows": row["table_rows"],
+        "result": kind if raised else row["behaviour"],
+        "message": message if raised else row["measured_text"],
+    }
+
+
 def _tested(method: str, call: str, row: Row, inside: int, result: str) -> Record:
     """One outcome of the test; the type of an exception is its result."""
     kind, _, message = row["measured_text"].partition(": ")

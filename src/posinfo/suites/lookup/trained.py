@@ -50,7 +50,8 @@ def independence(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         x = tokens + both
         return (attend(x @ query, x @ key, x @ value)[:, -1] ** 2).sum()
 
-    mixed = f"largest mixed second derivative of positions {near} and {far}"
+    derivative = f"mixed second derivative of positions {near} and {far}"
+    mixed = f"largest {derivative}"
     rows.equals(
         f"{mixed}, each position judged by itself", _mixed(apart, pair).abs().max().item(), 0.0,
         subject="torch.autograd", behaviour="no attention",
@@ -58,7 +59,7 @@ def independence(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     )  # fmt: skip
     # The mean of two vectors, squared and summed: 2 (1/2) (1/2) for one component with itself.
     rows.equals(
-        f"{mixed}, attention of equal weights",
+        f"distance of the {derivative} from half the identity, attention of equal weights",
         (_mixed(uniform, pair) - 0.5 * torch.eye(width)).abs().max().item(), 0.0,
         subject="posinfo.encodings.attention.attend", behaviour="attention of equal weights",
         basis="weights of exactly 1/2: the derivative is exactly half the identity", **coupled,
