@@ -36,6 +36,9 @@ LAYOUTS = (ADJACENT, HALF_SPLIT)
 LAST_POSITION = 131_072
 WIDTHS = (8, 64, 128)
 BASES = (10_000.0, 500_000.0)
+#: Widths of a head that one check alone asks about: no power of two, as that of Phi-2, and one
+#: that no call before has opened a table for.
+ODD_WIDTH, UNSEEN = 80, 32
 SEED = 123
 #: An entry of a rotation matrix below this is rounding: what float32 makes of a sum of ones.
 STILL = 1e-6
@@ -43,6 +46,8 @@ STILL = 1e-6
 #: Whole positions far out: odd ones, for few bits hold even ones only, and the ends of tables.
 FAR = (65, 255, 257, 1023, 1025, 2047, 2049, 4095, 4097, 8191, 8193, 16_383, 32_769, 65_537,
        100_003, 131_071, 131_072)  # fmt: skip
+#: How many positions are asked in one row, and how far apart the ends of tables are taken to be.
+MANY, TABLE = 4096, 1024
 FRACTIONS = (0.5, 1.25, 2.75, 3.5, 100.25, 1000.5, 4095.75)
 UNORDERED = (7, 3, 3, 0, 90, 12, 7, 250)
 
@@ -305,7 +310,8 @@ def _shape(probe: Probe) -> Finding:
 
 
 def _dtype(probe: Probe) -> Finding:
-    notes = []
+    notes: list[str] = []
+    first: dict[str, Tensor] = {}
     width = probe.widths()[0]
     for dtype in (torch.float32, torch.float64):
         x = probe.draw(5, width).to(dtype)
@@ -317,6 +323,11 @@ def _dtype(probe: Probe) -> Finding:
             notes.append(f"takes no float64: {what}")
             continue
         for name, after in zip("qk", turned, strict=True):
+            # Each is within its bound of the right pair, whose length is at most sqrt(2) of the
+            # largest component.
+            bound = 2 * math.sqrt(2) * probe.error(x, after, range(5))[1].max()
+            if _largest(after, first.setdefault(name, after)) > bound:
+                return stated(False, f"{name} from float64 is another than from float32")
             if after.dtype == dtype:
                 continue
             words = f"{name} comes back as {_dtype_text(after)} from {_dtype_text(x)}"
@@ -333,12 +344,21 @@ def _dtype_text(x: Tensor) -> str:
 def _input_untouched(probe: Probe) -> Finding:
     width = probe.widths()[0]
     q, k = (probe.draw(2, 5, width, salt=salt) for salt in (1, 2))
-    positions = probe.positions(range(1, 6))
-    given = {"q": q, "k": k, "positions": positions}
-    before = {name: value.clone() for name, value in given.items()}
-    probe._call(q, k, positions, BASES[0])
-    changed = [name for name, value in given.items() if not torch.equal(value, before[name])]
+    changed = _changed(probe, q, k)
+    if not changed:
+        apart = (_as_projected(probe.draw(2, 5, 3, width, salt=salt)) for salt in (1, 2))
+        # One that takes no such input changes none: another check says so.
+        with contextlib.suppress(Misbehaviour):
+            changed = _changed(probe, *apart)
     return stated(not changed, f"changes its input: {', '.join(changed)}" if changed else "")
+
+
+def _changed(probe: Probe, q: Tensor, k: Tensor) -> list[str]:
+    """Which of its inputs a call changes."""
+    given = {"q": q, "k": k, "positions": probe.positions(range(1, 6))}
+    before = {name: value.clone() for name, value in given.items()}
+    probe._call(*given.values(), BASES[0])
+    return [name for name, value in given.items() if not torch.equal(value, before[name])]
 
 
 def _repeatable(probe: Probe) -> Finding:
@@ -359,6 +379,12 @@ def _no_memory(probe: Probe) -> Finding:
     if probe.subject.takes_base:
         calls.append((range(9), BASES[1], narrow))
     findings = [first]
+    if (probe.subject.rotary_dim or 0) <= UNSEEN:
+        # Half precision first, at a width that no other check asks: a table made for it must not
+        # serve what comes after.
+        with contextlib.suppress(Misbehaviour):
+            probe.turn(*(probe.draw(9, UNSEEN).bfloat16() for _ in "qk"), range(9))
+        calls.append((range(9), BASES[0], UNSEEN))
     for positions, base, width in [*calls, (range(2), BASES[0], narrow)]:
         try:
             found = probe.values(positions, widths=[width], base=base)
@@ -398,7 +424,9 @@ def _near(probe: Probe) -> Finding:
 def _widths(probe: Probe) -> Finding:
     if len(probe.widths()) < 2:
         raise NotAsked("one width alone holds the rotated part")
-    return probe.values(range(64), widths=probe.widths()[1:])
+    # Of a width that is a power of two a wrong one may be taken for right.
+    odd = [width for width in (ODD_WIDTH,) if width >= (probe.subject.rotary_dim or 0)]
+    return probe.values(range(64), widths=[*probe.widths()[1:], *odd])
 
 
 def _far(probe: Probe) -> Finding:
@@ -406,7 +434,25 @@ def _far(probe: Probe) -> Finding:
     asked = [position for position in FAR if position <= last]
     if last not in asked:
         asked.append(last)
-    return probe.values(asked, widths=probe.widths())
+    findings = [probe.values(asked, widths=probe.widths())]
+    # Many at once, but no more than matrices for all of them have room for.
+    width, many = probe.widths()[0], _many(last)
+    size = max(64, min(len(many), 2**24 // width**2))
+    for start in range(0, len(many), size):
+        findings.append(probe.values(many[start : start + size], widths=[width]))
+    return worst_of(findings)
+
+
+@cache
+def _many(last: int) -> tuple[int, ...]:
+    """Positions up to the last one: all at first, then those around ends of tables, and drawn ones.
+
+    One wrong row of a table, or a sequence longer than all others that are asked, shows here.
+    """
+    generator = torch.Generator().manual_seed(SEED)
+    ends = (end + step for end in range(TABLE, last, TABLE) for step in (-1, 0, 1))
+    drawn = torch.randint(last + 1, (MANY,), generator=generator).tolist()
+    return tuple(sorted({*range(min(MANY, last + 1)), *ends, *drawn} - {last + 1}))
 
 
 def _last_that_runs(probe: Probe) -> tuple[int, str]:
@@ -581,7 +627,24 @@ def _linear(probe: Probe) -> Finding:
         for m, a, b in zip(mixed, turned_x, turned_y, strict=True)
     )
     # A component of the three results is off by at most the norm of its pair, sqrt(2) of size.
-    return verdict(worst / size, math.sqrt(2) * gamma(2 * ROTATION + 2), "4x - y/2")
+    bound = math.sqrt(2) * gamma(2 * ROTATION + 2)
+    findings = [verdict(worst / size, bound, "4x - y/2")]
+    # Exact as well: a sum of squares far below or above one still has room in float32.
+    for power in (12, -12):
+        scaled = probe.turn(2.0**power * x, 2.0**power * x, range(6))
+        size = 2.0**power * float(x.abs().max())
+        worst = max(
+            _largest_absolute(a, 2.0**power * b.double())
+            for a, b in zip(scaled, turned_x, strict=True)
+        )
+        findings.append(verdict(worst / size, bound, f"x times 2^{power}"))
+    try:
+        nothing = probe.turn(torch.zeros_like(x), torch.zeros_like(x), range(6))
+    except Misbehaviour as what:
+        raise Misbehaviour(f"of zeros {what}") from what
+    if any(part.any() for part in nothing):
+        return stated(False, "makes something of zeros")
+    return worst_of(findings)
 
 
 def _largest_absolute(a: Tensor, b: Tensor) -> float:
@@ -593,7 +656,8 @@ def _batch_shapes(probe: Probe) -> Finding:
     """Each sequence of a batch comes out as it does alone, also with as many heads as positions."""
     width, worst = probe.widths()[0], 0.0
     words = ""
-    for leading, length in (((2,), 5), ((2, 3), 5), ((2, 5), 5), ((5, 5), 5), ((1, 4), 1)):
+    shapes = (((2,), 5), ((2, 3), 5), ((2, 5), 5), ((5, 5), 5), ((1, 4), 1), ((17, 12), 3))
+    for leading, length in shapes:
         q, k = (probe.draw(*leading, length, width, salt=salt) for salt in (1, 2))
         positions = range(1, length + 1)
         together = probe.turn(q, k, positions)
@@ -605,7 +669,22 @@ def _batch_shapes(probe: Probe) -> Finding:
                 gap = _largest_absolute(a[index], b) / float(x.abs().max())
                 if gap > worst:
                     worst, words = gap, f"x of shape {list(q.shape)}: a sequence alone differs"
-    return verdict(worst, 2 * gamma(ROTATION), words)
+    notes = []
+    q, k = (_as_projected(probe.draw(2, 5, 3, width, salt=salt)) for salt in (1, 2))
+    whole = probe.turn(q.contiguous(), k.contiguous(), range(1, 6))
+    try:
+        for a, b, x in zip(probe.turn(q, k, range(1, 6)), whole, (q, k), strict=True):
+            gap = _largest_absolute(a, b) / float(x.abs().max())
+            if gap > worst:
+                worst, words = gap, "the same in memory that is not in one piece differs"
+    except Misbehaviour as what:
+        notes.append(f"takes no memory that is not in one piece: {what}")
+    return verdict(worst, 2 * gamma(ROTATION), words, notes)
+
+
+def _as_projected(x: Tensor) -> Tensor:
+    """[B, T, h, d] seen as [B, h, T, d]: heads as a projection leaves them."""
+    return x.transpose(1, 2)
 
 
 def _alike(probe: Probe) -> Finding:
@@ -687,10 +766,16 @@ def _half_precision(probe: Probe) -> Finding:
     for dtype, unit in ((torch.bfloat16, UNIT["bfloat16"]), (torch.float16, UNIT["float16"])):
         name = str(dtype).removeprefix("torch.")
         try:
-            found = probe.values(asked, widths=probe.widths()[:2], dtype=dtype, unit=unit)
+            found = probe.values(asked, widths=probe.widths(), dtype=dtype, unit=unit)
+            after = probe.turn(*(probe.draw(1, probe.widths()[0]).to(dtype) for _ in "qk"), [1])
         except Misbehaviour as what:
             notes.append(f"takes no {name}: {what}")
             continue
+        notes += [
+            f"{which} comes back as {_dtype_text(part)} from {name}"
+            for which, part in zip("qk", after, strict=True)
+            if part.dtype != dtype
+        ]
         findings.append(replace(found, words=f"{name}, {found.words}"))
     if not findings:
         raise NotAsked("; ".join(notes))

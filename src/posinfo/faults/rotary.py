@@ -551,7 +551,7 @@ FAULTS: tuple[Fault, ...] = (
         seen="Not seen in public; stands for a kernel or table made for a narrower head.",
         hint="Check the rotation at the width that your model has.",
         caught_by="widths",
-        rejected_by=("widths", "far positions", "no memory"),
+        rejected_by=("widths", "far positions", "no memory", "half precision"),
     ),
     _fault(
         "positions start at one",
@@ -1310,6 +1310,7 @@ FAULTS: tuple[Fault, ...] = (
         caught_by="repeatable",
         rejected_by=(
             *_VALUES,
+            "dtype",
             "repeatable",
             "position zero",
             "pair norms",
