@@ -69,6 +69,7 @@ WRONG = {
     "raises_far_out": ("table end", "ends after position 2,047", "table ends at 4,096"),
     "returns_none": ("runs", "returns None", "returns None"),
     "reversed_frequencies": ("near positions", "", "frequencies in reverse order"),
+    "seeds": ("keeps to itself", "changes the state of torch's random numbers", None),
     "stacked": ("shape", "returns shape [2, 3, 5, 4, 2]", "pairs left apart"),
     "starts_threads": ("keeps to itself", "starts a thread", None),
     "table_of_4096": ("table end", "ends after position 4,095", "table ends at 4,096"),

@@ -141,10 +141,14 @@ class Watch:
     @contextlib.contextmanager
     def call(self) -> Iterator[None]:
         """One call of the function."""
+        import torch
+
         # What the battery holds for standard output while it calls, to see what is printed.
         stream = sys.stdout
         held = isinstance(stream, io.StringIO)
         before = stream.tell() if held else 0
+        # Every input is drawn from a generator of its own: a call leaves this state as it was.
+        state = torch.get_rng_state()
         self.inside = True
         try:
             yield
@@ -159,6 +163,8 @@ class Watch:
             if os.getpid() != self.owner:
                 # A copy that the function made of this process must not go on as this one.
                 os._exit(0)
+            if not torch.equal(torch.get_rng_state(), state):
+                self.did.setdefault("changes the state of torch's random numbers")
             text = self.written()
             if held and not stream.closed:
                 stream.write(text)
