@@ -23,6 +23,7 @@ OPTIONS = {
     "partial": {"rotary_dim": 32},
     "table_of_4096": {"last_position": 4095},
     "odd_names": {"signature": "positions"},
+    "position_ids": {"axes": "bhtd"},
 }
 
 #: What must reject each wrong function, a part of the words, and the fault that it is like.
@@ -195,6 +196,12 @@ def test_a_wrong_function_is_rejected_and_named(events, name):
 def test_the_tables_that_fit_are_found(events, name, layout, batched):
     [tables] = of(events[f"right/{name}"], "tables")
     assert (tables["layout"], tables["batched"]) == (layout, batched)
+
+
+def test_positions_with_a_batch_are_noted(events):
+    notes = {name: [n["words"] for n in of(found, "noted")] for name, found in events.items()}
+    assert {name for name, words in notes.items() if words} == {"right/position_ids"}
+    assert notes["right/position_ids"] == ["takes positions with a batch, [B, T]"]
 
 
 def test_a_function_that_would_be_right_with_other_axes_is_told_so(events):

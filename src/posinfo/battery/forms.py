@@ -25,6 +25,8 @@ TABLES: dict[str, Callable[[Tensor], Tensor]] = {
     "repeated pairwise": lambda half: half.repeat_interleave(2, dim=-1),
     "half the width": lambda half: half,
 }
+#: Rounding does not choose between inputs that suit alike: what is further off does not suit.
+SUITS = 1e-3
 
 
 def subject(
@@ -162,6 +164,14 @@ class Adapted:
             for part, there, before in zip(found, given, (q, k), strict=True)
         )
 
+    def example(self, *leading: int) -> tuple[Tensor, Tensor, np.ndarray]:
+        """Queries [*leading, 3, d], their positions [3], and the angles [3, d/2]."""
+        generator = torch.Generator().manual_seed(1)
+        shape = (*leading, 3, self.rotary_dim or 8)
+        x = torch.randn(shape, generator=generator, dtype=torch.float64).float()
+        positions = torch.tensor([0, 1, 5])
+        return x, positions, self.angles(x, positions, 10_000.0).numpy()
+
     def angles(self, x: Tensor, positions: Tensor, base: float) -> Tensor:
         """Angles [T, d/2] in float64, for the rotated part of ``x``."""
         dim = self.rotary_dim or x.shape[-1]
@@ -169,16 +179,35 @@ class Adapted:
 
 
 class ByPositions(Adapted):
-    """f(x, positions[, base]): it is asked for queries and for keys."""
+    """f(x, positions[, base]): it is asked for queries and for keys.
+
+    Positions are [T]; a function that is right with [B, T] alone gets those. Whether it is one is
+    in :attr:`batched`.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        #: Whether positions have a batch; None until it is known. Without a batch axis none have.
+        self.batched: bool | None = False if self.axes == "td" else None
 
     def turn(self, q: Tensor, k: Tensor, positions: Tensor, base: float) -> Any:
         """See :class:`Adapted`."""
-        turned = []
-        for x in (q, k):
-            there = self.there(x)
-            found = self.call({"x": there, "positions": positions, "base": base})
-            turned.append(self.back(found, there, x))
-        return tuple(turned)
+        if self.batched is None:
+            self.batched = not self._right_with(batched=False) and self._right_with(batched=True)
+        return tuple(self._turn(x, positions, base, self.batched) for x in (q, k))
+
+    def _turn(self, x: Tensor, positions: Tensor, base: float, batched: bool) -> Any:
+        there = self.there(x)
+        given = positions.repeat(there.shape[0], 1) if batched else positions
+        return self.back(self.call({"x": there, "positions": given, "base": base}), there, x)
+
+    def _right_with(self, *, batched: bool) -> bool:
+        x, positions, angles = self.example(2, 4)
+        try:
+            with torch.no_grad():
+                return _distance(x, self._turn(x, positions, 10_000.0, batched), angles) < SUITS
+        except Exception:  # it refuses these positions
+            return False
 
 
 class ByAngles(Adapted):
@@ -254,11 +283,7 @@ class ByTables(Adapted):
 
     def _best(self) -> tuple[str, bool]:
         """The first kind of table with which it is right, or else least wrong."""
-        dim = self.rotary_dim or 8
-        generator = torch.Generator().manual_seed(1)
-        x = torch.randn(3, dim, generator=generator, dtype=torch.float64).float()
-        positions = torch.tensor([0, 1, 5])
-        angles = self.angles(x, positions, 10_000.0).numpy()
+        x, positions, angles = self.example()
         kinds = [(layout, batched) for batched in (True, False) for layout in TABLES]
         errors = []
         for kind in kinds:
@@ -270,9 +295,8 @@ class ByTables(Adapted):
                 errors.append(math.inf)
         if min(errors) == math.inf:
             return kinds[0]
-        # Rounding does not choose between tables that suit alike.
         return next(
-            kind for kind, error in zip(kinds, errors, strict=True) if error < min(errors) + 1e-3
+            kind for kind, error in zip(kinds, errors, strict=True) if error < min(errors) + SUITS
         )
 
 

@@ -59,7 +59,8 @@ FORMS = {
         Form(
             "positions",
             "f(x, positions[, base])",
-            "x [..., T, d], positions [T]; called once for queries and once for keys",
+            "x [..., T, d], positions [T], or [B, T] if it is right with these alone; called once "
+            "for queries and once for keys",
             {
                 "x": _X,
                 "positions": _words(

@@ -379,6 +379,8 @@ def run(request: dict[str, Any], say: Callable[..., None], output: IO[bytes]) ->
     tables = getattr(adapted, "tables", None)
     if tables:
         say("tables", layout=tables[0], batched=tables[1])
+    if getattr(adapted, "batched", False):
+        say("noted", words="takes positions with a batch, [B, T]")
     try:
         say("layout", layout=Probe(rotary).layout())
     except Exception:  # it answers nothing that a layout could be read off

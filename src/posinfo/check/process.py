@@ -125,6 +125,8 @@ class Running:
                     result.tables = event["layout"]
                     if not event["batched"]:
                         result.notes.append("takes cos and sin without a batch, [T, d]")
+                case "noted":
+                    result.notes.append(event["words"])
                 case "layout":
                     result.layout = event["layout"] or result.layout
                 case "axes":
@@ -151,7 +153,7 @@ class Running:
     def _end(self, timeout: float, late: bool) -> str:
         """How the process ended without a word, in words."""
         if late:
-            return f"hangs: no answer within {timeout:g} s"
+            return f"hangs: no answer within {timeout:g} s (--timeout gives it more)"
         status = self._process.wait()
         if status < 0:
             name = signal.Signals(-status).name
