@@ -351,6 +351,17 @@ def test_the_page_escapes_whatever_the_function_says(tmp_path):
     assert "It does not hold" in text
 
 
+def test_the_page_begins_with_what_fails_and_what_to_do(tmp_path):
+    page = tmp_path / "page.html"
+    posinfo("wrong/from_one.py:rotate", "--html", page)
+    text = page.read_text(encoding="utf-8")
+    top = Tags(text[text.index("<main") : text.index("Findings</h2>")]).text
+    places = [top.index(words) for words in (
+        "position zero: largest move", "and ", " more", "positions start at one", "adjacent pairs",
+    )]  # fmt: skip
+    assert places == sorted(places)
+
+
 GOOD = "def rotate(x, positions): ...\n"
 
 

@@ -54,6 +54,7 @@ def page(result: Result, templates: str, version: str) -> str:
         called=show.called(result),
         described=show.described(result),
         counted=show.counted(result),
+        rejected=show.rejected(result),
         advice=show.advice(result),
         checks=checks,
         claims=claims,

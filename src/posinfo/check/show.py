@@ -10,6 +10,8 @@ COLOURS = {HOLDS: "green", FAILS: "red", NOT_ASKED: "dim"}
 
 #: Digits of errors and bounds; ``--json`` has them all.
 DIGITS = 2
+#: How many failing checks are named before all findings follow.
+FIRST = 3
 
 
 def show(result: Result, console: Any) -> None:
@@ -111,6 +113,13 @@ def counted(result: Result) -> str:
         words[FAILS] = "fails"
     shown = [f"{number} {words[outcome]}" for outcome, number in counts.items() if number]
     return f"{len(result.findings)} checks: {', '.join(shown)}"
+
+
+def rejected(result: Result) -> list[str]:
+    """The first checks that fail, each with what it found, and how many more there are."""
+    lines = [f"{f.check}: {plain(f.words)}" for f in result.findings if f.outcome == FAILS]
+    more = len(lines) - FIRST
+    return lines[:FIRST] + ([f"and {more} more"] if more > 0 else [])
 
 
 def claimed(result: Result) -> list[str]:
