@@ -198,6 +198,15 @@ def test_the_tables_that_fit_are_found(events, name, layout, batched):
     assert (tables["layout"], tables["batched"]) == (layout, batched)
 
 
+def test_of_one_that_does_not_run_nothing_else_is_said(events):
+    for name in ("raises", "returns_none", "cis_one_tensor"):
+        found = findings(events[f"wrong/{name}"])
+        failing = [check for check, finding in found.items() if finding["outcome"] == "fails"]
+        assert failing == ["runs"]
+        assert found["direction"]["outcome"] == "not asked"
+        assert found["direction"]["words"] == "it does not run"
+
+
 def test_positions_with_a_batch_are_noted(events):
     notes = {name: [n["words"] for n in of(found, "noted")] for name, found in events.items()}
     assert {name for name, words in notes.items() if words} == {"right/position_ids"}

@@ -371,7 +371,11 @@ def run(request: dict[str, Any], say: Callable[..., None], output: IO[bytes]) ->
         if only is not None and check.name not in only:
             continue
         say("asking", check=check.name)
-        finding = ask(battery, check, rotary)
+        if "runs" in rejected and check.name != ALONE:
+            # It would raise the same in each, and says nothing of rotations.
+            finding = Finding(check.name, "not asked", "it does not run")
+        else:
+            finding = ask(battery, check, rotary)
         if finding.rejects:
             rejected.append(check.name)
         say("finding", **_record(finding))
@@ -433,6 +437,9 @@ def _help(
             say("axes", axes=axes)
             return
     subject = anew(used)
+    if "runs" in rejected:
+        # The others were not asked: which of them reject it tells faults apart.
+        rejected = [check.name for check in checks if ask(battery, check, subject).rejects]
     found = nearest_fault(subject, rejected)
     if found is None:
         return
