@@ -34,6 +34,7 @@ if __name__ == "__main__":
             missing_schema=given.missing_schema,
             captions=next(path for path in given.templates if Path(path).name == CAPTIONS),
             captions_schema=given.captions_schema,
+            recorded=given.digests,
         )
         templates = Path(given.templates[0]).parent
         write_atomically(snakemake.output.page, render(build(inputs), str(templates)))

@@ -9,8 +9,8 @@ from typing import Any
 
 from posinfo import digests
 from posinfo.errors import InputError
-from posinfo.ledger import contradiction_problems, row_name, row_problem
-from posinfo.rows import DECIDING, PASSING, decide
+from posinfo.ledger import contradiction_problems, decided_anew, row_name, row_problem
+from posinfo.rows import PASSING
 
 #: How many rows of one kind are named one by one before the rest is counted.
 NAMED = 3
@@ -157,10 +157,7 @@ def redecided_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     for row in rows:
         if row["outcome"] not in PASSING:
             continue  # named already
-        try:
-            outcome = decide(row["relation"], **{name: row[name] for name in DECIDING}).outcome
-        except ValueError as error:
-            outcome = f"an error: {error}"
+        outcome = decided_anew(row)
         if outcome != row["outcome"]:
             said = "hold" if row["outcome"] == "holds" else "be not run"
             lines.append(

@@ -15,7 +15,7 @@ import jinja2
 from posinfo.claims import Claim, Selector
 from posinfo.errors import InputError
 from posinfo.numbers_text import at_least, at_most, significant
-from posinfo.rows import CONTRADICTION_MARGIN, KEY, LIBRARY, key_text
+from posinfo.rows import CONTRADICTION_MARGIN, DECIDING, KEY, LIBRARY, decide, key_text
 
 Row = Mapping[str, Any]
 
@@ -172,8 +172,18 @@ def row_name(row: Row) -> str:
     return f"{row['suite']}: {key_text(*(row[name] for name in KEY))}"
 
 
+def decided_anew(row: Row) -> str:
+    """The outcome that a row's own values give."""
+    try:
+        return decide(row["relation"], **{name: row.get(name) for name in DECIDING}).outcome
+    except ValueError as error:
+        return f"an error: {error}"
+
+
 def row_problem(row: Row) -> str:
     """Why a row does not hold, in one line."""
+    if row["outcome"] == "fails" and decided_anew(row) == "holds":
+        return f"{row_name(row)}: is said to fail, and its own values give holds"
     if row["outcome"] == "error":
         found = row["measured_text"] or ", ".join(
             f"{name} {row[name]}" for name in ("measured", "reference", "bound")

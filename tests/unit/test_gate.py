@@ -187,6 +187,13 @@ def test_a_row_that_says_it_holds_and_does_not_is_named(records, ledger):
         assert line in gate.problems(changed, ledger, PATHS)
 
 
+def test_a_row_that_says_it_fails_and_holds_is_named_as_that(records):
+    chosen = next(r for r in records if r["relation"] == "within" and r["error"])
+    changed = [r | {"outcome": "fails"} if r is chosen else r for r in records]
+    [line] = gate.row_lines(changed)
+    assert line.endswith("is said to fail, and its own values give holds")
+
+
 # --- packages that may be left out ----------------------------------------------------------------
 
 

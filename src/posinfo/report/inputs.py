@@ -14,7 +14,7 @@ from posinfo.captions import Caption, load
 from posinfo.catalogue import listing
 from posinfo.claims import Claim, Inconsistency, load_entries
 from posinfo.errors import InputError
-from posinfo.gate import missing_lines
+from posinfo.gate import file_lines, missing_lines
 from posinfo.schemas import fields_by_name, load_yaml, table_fields
 from posinfo.tidy import Fields, read, read_all
 
@@ -91,6 +91,7 @@ def read_inputs(
     missing_schema: str,
     captions: str,
     captions_schema: str,
+    recorded: Sequence[str] = (),
 ) -> Inputs:
     """Read rows, controls, ledger, claims, tables and figures.
 
@@ -115,7 +116,10 @@ def read_inputs(
         is no page without them.
     """
     fields = fields_by_name(suite_schemas)
-    rows, problems = read_all(suites, fields)
+    # First what was touched by hand: the other problems may follow from it.
+    problems = file_lines(recorded)
+    rows, unreadable = read_all(suites, fields)
+    problems += unreadable
     controlled, unreadable = read_all([controls], fields_by_name([controls_schema]))
     problems += unreadable
     entries, unreadable = read_all([ledger], fields_by_name([ledger_schema]))
