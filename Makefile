@@ -25,8 +25,9 @@ PIPELINE = .pipeline
 # Announces a step, and says how long it took once it is done.
 step = @echo "== $(1)"; TIMEFORMAT="== $(1): %0lR"; time
 
-# Scripts of an environment hold its path: one that was moved or copied here is made anew.
-MOVED := $(shell test "$$(cat $(VENV)/place 2>/dev/null)" = "$$PWD" || echo FORCE)
+# Scripts of an environment hold its path: one that was moved or copied here is made anew, and so is
+# one with another choice of extras.
+MOVED := $(shell test "$$(cat $(VENV)/place 2>/dev/null)" = "$$PWD $(PEERS)" || echo FORCE)
 
 
 .PHONY: help report test lint test-unit test-workflow test-pipeline test-report lock clean distclean FORCE
@@ -68,7 +69,7 @@ lock: ## Make constraints.txt and environment.yml from the pins in pyproject.tom
 	@$(PYTHON) tools/lock.py
 
 clean: ## Delete what runs and tests generate; environments stay
-	@rm -rf results/suites results/tables results/figures results/missing results/digests results/ledger.csv
+	@rm -rf results/suites results/controls results/tables results/figures results/missing results/digests results/ledger.csv
 	@rm -rf report/index.html logs .snakemake $(PIPELINE)
 	@rm -rf .pytest_cache .ruff_cache .hypothesis build src/posinfo.egg-info
 	@find src scripts tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null; true
@@ -88,7 +89,7 @@ $(VENV)/run.stamp: constraints.txt pyproject.toml $(MOVED)
 	@$(PIP) torch
 	@echo "  2 of 2: Snakemake, pandas, matplotlib and the other packages"
 	@$(PIP) --editable ".$(if $(PEERS),[$(PEERS)])"
-	@pwd > $(VENV)/place
+	@echo "$$PWD $(PEERS)" > $(VENV)/place
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp
