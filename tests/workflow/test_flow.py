@@ -53,7 +53,7 @@ def test_two_forced_runs_are_byte_identical(project):
     [
         ("src/posinfo/suites/norms.py", {"norms"}),
         ("src/posinfo/proofs/rotation.py", {"angles"}),
-        ("src/posinfo/encodings/learned.py", {"shapes", "lookup"}),
+        ("src/posinfo/encodings/learned.py", {"shapes", "lookup", "controls"}),
         ("src/posinfo/libraries.py", {"peers"}),
         ("src/posinfo/extras.py", {"peers"}),
         ("src/posinfo/encodings/layers.py", {"permutation", "shift"}),
