@@ -314,7 +314,7 @@ def test_json_has_every_key_and_all_digits():
     assert 0 < norms["measured"] <= norms["bound"] < 1e-6
     assert len(str(norms["measured"])) > 12
     outcomes = {claim["id"]: claim["outcome"] for claim in result["claims"]}
-    assert outcomes["rope-needs-no-table"] == "fails"
+    assert outcomes["rope-needs-no-table"] == "check fails"
     assert outcomes["rope-rotates-and-adds-nothing"] == "holds"
     assert result["nearest_fault"]["name"] == "table ends at 4,096"
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from posinfo.battery import forms
 from posinfo.battery.signatures import AXES, FORMS, recognise
 from posinfo.check.result import CheckInfo, Finding, Nearest, Result
-from posinfo.check.show import plain, show
+from posinfo.check.show import claimed, plain, show
 from posinfo.check.statements import decide
 from posinfo.check.target import Target, check_exists, parse
 from posinfo.claims import Claim
@@ -158,12 +158,25 @@ def test_a_statement_holds_if_all_that_decides_it_does():
     ]
     held, failed = Finding("one", "holds"), Finding("two", "fails", "no")
     found = result(held, failed)
-    assert {c.id: c.outcome for c in decide(found, claims)} == {"first": "holds", "both": "fails"}
+    assert {c.id: c.outcome for c in decide(found, claims)} == {
+        "first": "holds",
+        "both": "check fails",
+    }
     found = result(held, Finding("two", "not asked"))
     assert {c.id: c.outcome for c in decide(found, claims)}["both"] == "not asked"
     found = result(held)
     found.known[1] = CheckInfo("two", "does two", "", ["A02"], asked=False)
     assert {c.id: c.outcome for c in decide(found, claims)}["both"] == "not asked"
+
+
+def test_of_statements_on_a_failing_check_nothing_but_that_is_said():
+    found = result(Finding("one", "holds"), Finding("two", "fails", "no"))
+    found.claims = decide(found, [claim("first", "A01"), claim("both", "A02")])
+    assert claimed(found) == [
+        "✓ statements of the lessons that hold for it: A01",
+        "✗ statements of the lessons that rest on a check that fails:",
+        "    two: A02",
+    ]
 
 
 def test_an_end_in_a_check_keeps_what_was_found():

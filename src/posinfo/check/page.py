@@ -1,7 +1,7 @@
 """A result as one HTML file, in the style of the report."""
 
 from posinfo.check import show
-from posinfo.check.result import FAILS, HOLDS, NOT_ASKED, Result
+from posinfo.check.result import CHECK_FAILS, FAILS, HOLDS, NOT_ASKED, Result
 from posinfo.numbers_text import significant
 from posinfo.report.model import Mark
 from posinfo.report.page import render_template
@@ -12,6 +12,7 @@ TEMPLATE = "check.html.j2"
 LOOKS = {
     HOLDS: Mark("verified", "holds", "the property was found"),
     FAILS: Mark("refuted", "fails", "it was not"),
+    CHECK_FAILS: Mark("refuted", "check fails", "a check that it rests on fails"),
     NOT_ASKED: Mark("awaiting", "not asked", "there was nothing to ask"),
 }
 
@@ -39,10 +40,16 @@ def page(result: Result, templates: str, version: str) -> str:
         }
         for finding in result.findings
     ]
+    failing = {finding.check for finding in result.findings if finding.outcome == FAILS}
     claims = [
-        {"mark": LOOKS[claim.outcome], "covers": claim.covers, "statement": claim.statement}
+        {
+            "mark": LOOKS[claim.outcome],
+            "covers": claim.covers,
+            "statement": claim.statement,
+            "checks": [check for check in claim.checks if check in failing],
+        }
         for claim in sorted(
-            result.claims, key=lambda claim: (FAILS, NOT_ASKED, HOLDS).index(claim.outcome)
+            result.claims, key=lambda claim: (CHECK_FAILS, NOT_ASKED, HOLDS).index(claim.outcome)
         )
     ]
     return render_template(

@@ -11,6 +11,9 @@ from posinfo.check.target import Target
 SCHEMA = 1
 
 HOLDS, FAILS, NOT_ASKED = "holds", "fails", "not asked"
+#: What comes of a statement if a check that it rests on fails: no verdict on the statement, for a
+#: check asks about more than one.
+CHECK_FAILS = "check fails"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,11 @@ class Nearest:
 
 @dataclass(frozen=True)
 class Stated:
-    """A claim of the lessons, and whether it holds for the function."""
+    """A claim of the lessons, and what is known of it for the function.
+
+    ``outcome`` is that all its ``checks`` hold, that one fails (:data:`CHECK_FAILS`), or that one
+    was not asked.
+    """
 
     id: str
     covers: tuple[str, ...]

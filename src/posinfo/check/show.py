@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from posinfo.check.result import FAILS, HOLDS, NOT_ASKED, Finding, Result, Stated
+from posinfo.check.result import CHECK_FAILS, FAILS, HOLDS, NOT_ASKED, Finding, Result, Stated
 from posinfo.numbers_text import significant
 
 MARKS = {HOLDS: "✓", FAILS: "✗", NOT_ASKED: "–"}
@@ -52,11 +52,6 @@ def show(result: Result, console: Any) -> None:
     console.print(Text(counted(result)))
     for line in claimed(result):
         console.print(Text(line))
-    grid = Table.grid(padding=(0, 1), pad_edge=True)
-    for claim in failing(result):
-        grid.add_row(Text("   " + _covers(claim)), Text(claim.statement))
-    if failing(result):
-        console.print(grid)
     for line in advice(result):
         console.print(Text(line))
 
@@ -123,12 +118,12 @@ def rejected(result: Result) -> list[str]:
 
 
 def claimed(result: Result) -> list[str]:
-    """Which statements of the lessons hold, by their ids, and whether some do not."""
+    """Which statements of the lessons hold, by their ids, and which rest on which failing check."""
     if not result.claims:
         return []
     by = {
         outcome: [claim for claim in result.claims if claim.outcome == outcome]
-        for outcome in (HOLDS, FAILS, NOT_ASKED)
+        for outcome in (HOLDS, CHECK_FAILS, NOT_ASKED)
     }
     lines = []
     for outcome, title in (
@@ -138,14 +133,13 @@ def claimed(result: Result) -> list[str]:
         if by[outcome]:
             ids = " ".join(_covers(claim) for claim in by[outcome])
             lines.append(f"{MARKS[outcome]} statements of the lessons that {title}: {ids}")
-    if by[FAILS]:
-        lines.append(f"{MARKS[FAILS]} statements of the lessons that do not hold for it:")
+    if by[CHECK_FAILS]:
+        lines.append(f"{MARKS[FAILS]} statements of the lessons that rest on a check that fails:")
+    for finding in result.findings:
+        ids = [_covers(claim) for claim in by[CHECK_FAILS] if finding.check in claim.checks]
+        if finding.outcome == FAILS and ids:
+            lines.append(f"    {finding.check}: {' '.join(ids)}")
     return lines
-
-
-def failing(result: Result) -> list[Stated]:
-    """The statements of the lessons that do not hold."""
-    return [claim for claim in result.claims if claim.outcome == FAILS]
 
 
 def _covers(claim: Stated) -> str:

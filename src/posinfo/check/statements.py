@@ -2,16 +2,17 @@
 
 from collections.abc import Sequence
 
-from posinfo.check.result import FAILS, HOLDS, NOT_ASKED, Result, Stated
+from posinfo.check.result import CHECK_FAILS, FAILS, HOLDS, NOT_ASKED, Result, Stated
 from posinfo.claims import Claim
 
 
 def decide(result: Result, claims: Sequence[Claim]) -> list[Stated]:
     """Find out which statements of the lessons hold for a function.
 
-    One holds if each check that decides it does, and does not if one of them fails; if none of
-    them was to be asked, nothing is said of it. Of several claims about one statement the first
-    that was verified stands for it.
+    One holds if each check that it rests on does. If one of them fails, nothing but that is known:
+    a function whose last frequency is wrong turns the first pair as it should. If none of them was
+    to be asked, nothing is said of it. Of several claims about one statement the first that was
+    verified stands for it.
     """
     outcomes = {finding.check: finding.outcome for finding in result.findings}
     deciding: dict[str, tuple[str, ...]] = {}
@@ -26,7 +27,7 @@ def decide(result: Result, claims: Sequence[Claim]) -> list[Stated]:
         if not set(checks) & set(outcomes):
             continue
         found = {outcomes.get(check, NOT_ASKED) for check in checks}
-        outcome = FAILS if FAILS in found else NOT_ASKED if NOT_ASKED in found else HOLDS
+        outcome = CHECK_FAILS if FAILS in found else NOT_ASKED if NOT_ASKED in found else HOLDS
         decided.append(
             Stated(claim.id, claim.covers, claim.statement, claim.verdict, outcome, checks)
         )
