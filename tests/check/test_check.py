@@ -167,7 +167,7 @@ def test_a_right_function_passes(events, name):
     assert not of(found, "nearest")
     half_split = name in {
         "float64_inside", "lesson_a_half_split", "transformers", "transformers_ids",
-        "transformers_half_width",
+        "transformers_half_width", "transformers_squeezed",
     }  # fmt: skip
     assert of(found, "layout")[0]["layout"].startswith("half-split" if half_split else "adjacent")
 
@@ -196,6 +196,8 @@ def test_a_wrong_function_is_rejected_and_named(events, name):
 def test_the_tables_that_fit_are_found(events, name, layout, batched):
     [tables] = of(events[f"right/{name}"], "tables")
     assert (tables["layout"], tables["batched"]) == (layout, batched)
+        ("transformers_ids", "halves concatenated", False),
+        ("transformers_squeezed", "halves concatenated", True),
 
 
 def test_of_one_that_does_not_run_nothing_else_is_said(events):

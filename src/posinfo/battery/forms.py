@@ -242,7 +242,8 @@ class ByTables(Adapted):
     """f(q, k, cos, sin[, position_ids, unsqueeze_dim]), as the transformers library.
 
     The tables come in the layout, with or without a batch, that suits the function best: that is
-    its caller's matter, not its own. Which one it was is in :attr:`tables`.
+    its caller's matter, not its own. Which one it was is in :attr:`tables`. Tables of which rows
+    are taken by their number are [T, d], or [1, 1, T, d] as the library once had them.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -267,10 +268,12 @@ class ByTables(Adapted):
         cos, sin = (TABLES[layout](part).to(q.dtype) for part in (angles.cos(), angles.sin()))
         roles: dict[str, Any] = {"q": given[0], "k": given[1]}
         batch = given[0].shape[0]
-        if "position_ids" in self.signature.required:
+        if self._by_number:
             # As the library had it: rows of a table by their number. The table is upside down, so
             # that a function which takes its rows one after the other is found out.
             cos, sin = cos.flip(0), sin.flip(0)
+            if batched:
+                cos, sin = cos[None, None], sin[None, None]
             ids = torch.arange(len(positions) - 1, -1, -1)
             roles["position_ids"] = ids.expand(batch, -1)
         elif batched:
@@ -281,18 +284,43 @@ class ByTables(Adapted):
             roles["unsqueeze_dim"] = wanted
         return self._both(self.call(roles), given, q, k)
 
+    @property
+    def note(self) -> str:
+        """In words, what is unusual about the axes of the tables; empty if nothing is."""
+        batched = self.tables is not None and self.tables[1]
+        if self._by_number:
+            return "takes cos and sin as [1, 1, T, d]" if batched else ""
+        return "" if batched else "takes cos and sin without a batch, [T, d]"
+
+    @property
+    def _by_number(self) -> bool:
+        """Whether it takes rows of a table by their number."""
+        return "position_ids" in self.signature.required
+
     def _best(self) -> tuple[str, bool]:
         """The first kind of table with which it is right, or else least wrong."""
         x, positions, angles = self.example()
-        kinds = [(layout, batched) for batched in (True, False) for layout in TABLES]
+        by_number = self._by_number
+        kinds = [
+            (layout, batched)
+            for batched in ((False, True) if by_number else (True, False))
+            for layout in TABLES
+        ]
+        # The library's squeeze() of a table without axes for batch and heads shows at one position.
+        lengths = (3, 1) if by_number else (3,)
         errors = []
         for kind in kinds:
-            try:
-                with torch.no_grad():
-                    q, _ = self._turn(x.clone(), x.clone(), positions, 10_000.0, *kind)
-                errors.append(_distance(x, q, angles))
-            except Exception:  # it refuses these tables
-                errors.append(math.inf)
+            worst = 0.0
+            for t in lengths:
+                part = x[..., -t:, :]
+                try:
+                    with torch.no_grad():
+                        q, _ = self._turn(part.clone(), part.clone(), positions[-t:], 10_000.0,
+                                          *kind)  # fmt: skip
+                    worst = max(worst, _distance(part, q, angles[-t:]))
+                except Exception:  # it refuses these tables
+                    worst = math.inf
+            errors.append(worst)
         if min(errors) == math.inf:
             return kinds[0]
         return next(

@@ -382,7 +382,7 @@ def run(request: dict[str, Any], say: Callable[..., None], output: IO[bytes]) ->
     say("asking", check="")
     tables = getattr(adapted, "tables", None)
     if tables:
-        say("tables", layout=tables[0], batched=tables[1])
+        say("tables", layout=tables[0], batched=tables[1], note=adapted.note)
     if getattr(adapted, "batched", False):
         say("noted", words="takes positions with a batch, [B, T]")
     try:

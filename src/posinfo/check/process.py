@@ -123,8 +123,8 @@ class Running:
                     asked = ""
                 case "tables":
                     result.tables = event["layout"]
-                    if not event["batched"]:
-                        result.notes.append("takes cos and sin without a batch, [T, d]")
+                    if event["note"]:
+                        result.notes.append(event["note"])
                 case "noted":
                     result.notes.append(event["words"])
                 case "layout":
