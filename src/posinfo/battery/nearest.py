@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,6 +15,30 @@ from posinfo.faults.base import Fault
 
 #: Below this share a likeness says nothing.
 LEAST = 0.5
+#: The largest share of a fault that does not give the same results in every call.
+MOST = 0.99
+
+
+class Likeness(NamedTuple):
+    """A known fault, and how much a subject is like it.
+
+    Parameters
+    ----------
+    fault
+        The fault.
+    share
+        1 if all ``results`` agree; below that the share of the subject's wrong results that the
+        fault gives as well, or of the checks that reject either which reject both.
+    compared
+        ``results``, or ``checks`` if no fault gives such results: others may fail these as well.
+    same
+        Whether all results agree, or exactly the same checks reject both.
+    """
+
+    fault: Fault
+    share: float
+    compared: str
+    same: bool
 
 
 @dataclass(frozen=True)
@@ -126,14 +151,24 @@ def _half_split_in(part: Callable[[int], int]) -> Callable[[int], Tensor]:
 
 @cache
 def _known(asked: tuple[_Question, ...]) -> tuple[list[_Answer], list[tuple[Fault, list[_Answer]]]]:
-    """The answers of a right implementation and of each fault."""
+    """The answers of a right implementation and of each fault that has a wrong one among them.
+
+    What the questions cannot tell from a right one is no explanation of any answer: that a base is
+    ignored, say, where none is given.
+    """
     right = _answers(RIGHT["rotary"]["adjacent pairs"](), asked)
-    return right, [(fault, _answers(fault.make(), asked)) for fault in of_kind("rotary")]
+    faults = [(fault, _answers(fault.make(), asked)) for fault in of_kind("rotary")]
+    return right, [(fault, theirs) for fault, theirs in faults if any(_wrong(theirs, right, asked))]
 
 
-def nearest_fault(
-    subject: Rotary, rejected: Collection[str] | None = None
-) -> tuple[Fault, float] | None:
+def _wrong(
+    found: Sequence[_Answer], right: Sequence[_Answer], asked: Sequence[_Question]
+) -> list[bool]:
+    """Which answers differ from the right ones."""
+    return [_distance(a, b) > one.tolerance for a, b, one in zip(found, right, asked, strict=True)]
+
+
+def nearest_fault(subject: Rotary, rejected: Collection[str] | None = None) -> Likeness | None:
     """The known fault that a subject behaves like, and how sure that is.
 
     Its results at some positions, widths, shapes and precisions are compared with those of each
@@ -149,10 +184,8 @@ def nearest_fault(
 
     Returns
     -------
-    tuple of Fault and float, or None
-        The share of likeness: 1 if the results agree in every call; below that the share of its
-        wrong results that the fault gives as well, or of the checks that reject either which
-        reject both. None if no check rejects it, or none is at least half like it.
+    Likeness or None
+        None if no check rejects it, or none is at least half like it.
     """
     if rejected is None:
         rejected = [f.check for f in examine(BATTERY, lambda: subject) if f.rejects]
@@ -166,26 +199,24 @@ def nearest_fault(
     best: tuple[float, float, Fault] | None = None
     for order in orders:
         mine = _answers(subject, asked, order)
-        wrong = [
-            _distance(a, b) > one.tolerance for a, b, one in zip(mine, right, asked, strict=True)
-        ]
+        wrong = _wrong(mine, right, asked)
         for fault, theirs in faults:
             gaps = [_distance(a, b) for a, b in zip(mine, theirs, strict=True)]
             same = [gap <= one.tolerance for gap, one in zip(gaps, asked, strict=True)]
             shared = sum(a and b for a, b in zip(same, wrong, strict=True))
-            share = 1.0 if all(same) else min(0.99, shared / max(sum(wrong), 1))
+            share = 1.0 if all(same) else min(MOST, shared / max(sum(wrong), 1))
             candidate = (share, -sum(gap for gap in gaps if gap < float("inf")), fault)
             if best is None or candidate[:2] > best[:2]:
                 best = candidate
         if best and best[0] == 1.0:
             break
     if best and best[0] >= LEAST:
-        return best[2], best[0]
+        return Likeness(best[2], best[0], "results", best[0] == 1)
     names = set(BATTERY.names())
     alike = [
         (len(set(rejected) & reject) / len(set(rejected) | reject), fault)
-        for fault in of_kind("rotary")
+        for fault, _ in faults
         if (reject := names & set(fault.rejected_by))
     ]
     share, fault = max(alike, key=lambda one: one[0])
-    return (fault, share) if share >= LEAST else None
+    return Likeness(fault, min(MOST, share), "checks", share == 1) if share >= LEAST else None

@@ -441,18 +441,25 @@ def _help(
         # The others were not asked: which of them reject it tells faults apart.
         rejected = [check.name for check in checks if ask(battery, check, subject).rejects]
     found = nearest_fault(subject, rejected)
-    if found is None:
+    if found is not None and found.share == 1:
+        lines = []
+    else:
+        lines = importlib.import_module("posinfo.battery.diagnosis").diagnose(anew(used))
+    say("diagnosis", lines=lines)
+    # Many faults fail the same checks: that tells less than what was read off.
+    if found is None or (lines and found.compared == "checks"):
         return
-    fault, share = found
+    fault, share, compared, same = found
     # What does not run, or gives no such tensor, has no results to compare: it is like a fault of
     # which the same is said.
     ends = [check for check in battery.checks if check.name in ("runs", "shape")]
-    if all(
-        _said(battery, check, subject) == _said(battery, check, fault.make())
-        for check in ends
-        if check.name in rejected
-    ):
-        say("nearest", name=fault.name, hint=fault.hint, wrong=fault.wrong, share=share)
+    ends = [check for check in ends if check.name in rejected]
+    if all(_said(battery, check, subject) == _said(battery, check, fault.make()) for check in ends):
+        if ends:
+            compared = "results"
+        hint = fault.hint if compared == "results" else ""
+        say("nearest", name=fault.name, hint=hint, wrong=fault.wrong, share=share,
+            compared=compared, same=same)  # fmt: skip
 
 
 def _said(battery: Battery, check: Check, subject: Any) -> str:

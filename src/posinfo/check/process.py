@@ -131,6 +131,8 @@ class Running:
                     result.layout = event["layout"] or result.layout
                 case "axes":
                     result.other_axes = event["axes"]
+                case "diagnosis":
+                    result.diagnosis = event["lines"]
                 case "nearest":
                     result.nearest = Nearest(**event)
                 case "refused":

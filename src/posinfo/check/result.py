@@ -44,12 +44,16 @@ class Nearest:
     """The known fault that the function behaves like, and what to do about it.
 
     ``share`` is how much alike they are: 1 if they agree in every call that was compared.
+    ``compared`` is ``results``, or ``checks`` if all that is alike is which checks fail: then there
+    is no hint. ``same`` says whether all of what was compared is the same.
     """
 
     name: str
     hint: str
     wrong: str
     share: float
+    compared: str = "results"
+    same: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,8 @@ class Result:
     """All that was found out about one function.
 
     ``form``, ``text`` and ``axes`` say how it was called, ``tables`` and ``layout`` what was found
-    about its tables and its pairs. ``other_axes`` are axes with which it would be right.
+    about its tables and its pairs. ``other_axes`` are axes with which it would be right,
+    ``diagnosis`` says what could be read off its rotations.
     """
 
     target: Target
@@ -85,6 +90,7 @@ class Result:
     known: list[CheckInfo] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    diagnosis: list[str] = field(default_factory=list)
     nearest: Nearest | None = None
     other_axes: str | None = None
     claims: list[Stated] = field(default_factory=list)
@@ -165,6 +171,7 @@ class Result:
                     }
                     for claim in self.claims
                 ],
+                "diagnosis": self.diagnosis,
                 "nearest_fault": asdict(self.nearest) if self.nearest else None,
                 "right_with_axes": self.other_axes,
                 "notes": self.notes,

@@ -151,9 +151,15 @@ def advice(result: Result) -> list[str]:
     if result.other_axes:
         command = f"posinfo check {plain(result.target.name)} --axes {result.other_axes}"
         return [f"with other axes everything holds: {command}"]
-    if result.nearest is None:
-        return []
+    lines = list(result.diagnosis)
+    near = result.nearest
+    if near is None:
+        return lines
+    if near.compared == "checks":
+        mostly = "" if near.same else "mostly "
+        return [*lines, f"fails {mostly}the same checks as: {near.name}"]
     return [
-        f"behaves {'' if result.nearest.share == 1 else 'most '}like: {result.nearest.name}",
-        *(f"    {line}" for line in result.nearest.hint.splitlines()),
+        *lines,
+        f"behaves {'' if near.share == 1 else 'most '}like: {near.name}",
+        *(f"    {line}" for line in near.hint.splitlines()),
     ]
