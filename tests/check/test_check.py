@@ -292,6 +292,26 @@ def test_a_wrong_function_gives_1_and_advice(name, says):
     assert "\x1b" not in done.stdout
 
 
+def test_of_what_does_not_run_the_line_is_named_and_little_else():
+    done = posinfo("wrong/raises.py:rotate")
+    lines = done.stdout.splitlines()
+    source = (HERE / "wrong" / "raises.py").read_text(encoding="utf-8").splitlines()
+    raised = next(n for n, line in enumerate(source, 1) if "raise " in line)
+    [runs] = [line for line in lines if line.startswith("✗ fails")]
+    assert runs.endswith(f", at raises.py:{raised}")
+    assert [" ".join(line.split()) for line in lines if line.startswith("–")] == [
+        "– not asked 25 checks not asked: it does not run"
+    ]
+    assert lines[-1] == "27 checks: 1 holds, 1 fails, 25 not asked"
+    assert len(lines) < 10
+
+
+def test_of_what_other_axes_make_right_that_is_said_first():
+    lines = posinfo("wrong/four_axes_alone.py:rotate").stdout.splitlines()
+    assert lines[1].startswith("with other axes everything holds: ")
+    assert not [line for line in lines if "statements" in line]
+
+
 @pytest.mark.parametrize("name", ALONE)
 def test_a_function_that_takes_its_process_along_is_a_finding(name):
     check, words = ALONE[name]

@@ -15,7 +15,7 @@ from rich.console import Console
 from posinfo.battery import forms
 from posinfo.battery.signatures import AXES, FORMS, recognise
 from posinfo.check.result import CheckInfo, Finding, Nearest, Result
-from posinfo.check.show import claimed, plain, show
+from posinfo.check.show import claimed, listed, plain, show
 from posinfo.check.statements import decide
 from posinfo.check.target import Target, check_exists, parse
 from posinfo.claims import Claim
@@ -177,6 +177,22 @@ def test_of_statements_on_a_failing_check_nothing_but_that_is_said():
         "✗ statements of the lessons that rest on a check that fails:",
         "    two: A02",
     ]
+
+
+def test_without_a_finding_of_use_nothing_is_said_of_statements():
+    claims = [claim("first", "A01"), claim("both", "A02")]
+    assert decide(result(Finding("one", "not asked"), Finding("two", "not asked")), claims) == []
+    found = result(Finding("one", "holds"), Finding("two", "fails", "no"))
+    found.other_axes = "bthd"
+    assert decide(found, claims) == []
+
+
+def test_checks_that_were_not_asked_for_one_reason_are_one_line():
+    found = result(
+        Finding("one", "not asked", "a"), Finding("two", "not asked", "a"),
+        Finding("three", "not asked", "b"), Finding("four", "holds"), Finding("five", "holds"),
+    )  # fmt: skip
+    assert [name for name, _ in listed(found)] == ["2 checks", "three", "four", "five"]
 
 
 def test_an_end_in_a_check_keeps_what_was_found():

@@ -16,6 +16,7 @@ from snakemake.utils import update_config
 from posinfo import __version__, cli, extras
 from posinfo.catalogue import SUITES, listing
 from posinfo.check.result import finite
+from posinfo.cli import measuring
 from posinfo.parameters import overlay, shared_parameters, suite_parameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -297,3 +298,16 @@ def test_a_config_is_laid_over_another_as_snakemake_does(below, above):
 def test_the_shipped_config_laid_over_itself_is_itself():
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
     assert overlay(config, config) == config
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "text"),
+    [
+        (["holds"] * 13, "13 rows: 13 hold"),
+        (["holds", "fails", "error", "error"], "4 rows: 1 holds, 1 fails, 2 errors"),
+        (["holds"], "1 row: 1 holds"),
+        ([], "0 rows: none was measured"),
+    ],
+)
+def test_rows_are_counted_in_grammar(outcomes, text):
+    assert measuring._counted([{"outcome": outcome} for outcome in outcomes]) == text

@@ -14,6 +14,10 @@ class Misbehaviour(Exception):
     """The subject did something that no implementation of its kind may do; the words say what."""
 
 
+#: Attribute of an exception that says, as ``rope.py:27``, where it was raised. Set by who knows.
+PLACE = "_posinfo_place"
+
+
 class NotAsked(Exception):
     """The check has nothing to ask this subject; the words say why."""
 

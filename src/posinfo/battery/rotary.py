@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from posinfo.battery.base import (
+    PLACE,
     Battery,
     Check,
     Finding,
@@ -162,7 +163,9 @@ class Probe:
             raise
         except (Exception, SystemExit) as error:
             said = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
-            raise Misbehaviour(f"raises {said} {about}{_range(positions)}") from error
+            place = getattr(error, PLACE, "")
+            at = f", at {place}" if place else ""
+            raise Misbehaviour(f"raises {said} {about}{_range(positions)}{at}") from error
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise Misbehaviour(f"returns {_kind(result)} {about}, not rotated queries and keys")
         for part in result:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from posinfo import numerics
-from posinfo.battery.base import Battery, Check, Finding, Misbehaviour, examine, stated
+from posinfo.battery.base import PLACE, Battery, Check, Finding, Misbehaviour, examine, stated
 from posinfo.battery.signatures import AXES, recognise
 from posinfo.check.target import Target, no_such
 from posinfo.errors import InputError, nearest
@@ -86,6 +86,16 @@ def _by_the_function() -> bool:
             return False
         frame = frame.f_back
     return True
+
+
+def _place(error: BaseException) -> str:
+    """The last line of the reader's file that an exception came through, as ``rope.py:27``."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").startswith(CHECKED):
+            place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
 
 
 class Watch:
@@ -152,12 +162,16 @@ class Watch:
         self.inside = True
         try:
             yield
-        except (Exception, SystemExit):
+        except (Exception, SystemExit) as error:
+            # An exception of its own may take no attributes.
+            with contextlib.suppress(Exception):
+                setattr(error, PLACE, _place(error))
             raise
         except BaseException as error:
             # KeyboardInterrupt, or an exception of its own that derives from BaseException.
             said = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
-            raise Misbehaviour(f"raises {said}") from error
+            at = f", at {place}" if (place := _place(error)) else ""
+            raise Misbehaviour(f"raises {said}{at}") from error
         finally:
             self.inside = False
             if os.getpid() != self.owner:

@@ -32,13 +32,13 @@ def page(result: Result, templates: str, version: str) -> str:
     checks = [
         {
             "mark": LOOKS[finding.outcome],
-            "name": finding.check,
+            "name": name,
             "measured": significant(finding.measured, show.DIGITS),
             "bound": show.bound(finding),
             "unit": result.info(finding.check).unit if finding.measured is not None else "",
             "words": show.said(result, finding),
         }
-        for finding in result.findings
+        for name, finding in show.listed(result)
     ]
     failing = {finding.check for finding in result.findings if finding.outcome == FAILS}
     claims = [

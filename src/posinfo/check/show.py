@@ -28,7 +28,8 @@ def show(result: Result, console: Any) -> None:
     from rich.text import Text
 
     console.print(Text.assemble((plain(result.target.name), "bold"), f": {called(result)}"))
-    for line in described(result):
+    # What to do comes first: the rest is for whoever wants to know why.
+    for line in advice(result) + described(result):
         console.print(Text(line))
     console.print()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -38,11 +39,11 @@ def show(result: Result, console: Any) -> None:
     table.add_column("bound", justify="right", no_wrap=True)
     # Folded, never cut: the end of the words may be what matters.
     table.add_column("finding", overflow="fold")
-    for finding in result.findings:
+    for name, finding in listed(result):
         colour = COLOURS[finding.outcome]
         table.add_row(
             Text(f"{MARKS[finding.outcome]} {finding.outcome}", style=colour),
-            Text(finding.check),
+            Text(name),
             Text(significant(finding.measured, DIGITS)),
             Text(bound(finding)),
             Text(said(result, finding)),
@@ -51,8 +52,6 @@ def show(result: Result, console: Any) -> None:
     console.print()
     console.print(Text(counted(result)))
     for line in claimed(result):
-        console.print(Text(line))
-    for line in advice(result):
         console.print(Text(line))
 
 
@@ -80,6 +79,22 @@ def described(result: Result) -> list[str]:
     for finding in result.findings:
         lines += [f"note: {finding.check}: {plain(note)}" for note in finding.notes]
     return lines
+
+
+def listed(result: Result) -> list[tuple[str, Finding]]:
+    """The findings by name; of checks in a row, not asked for one reason, how many they are."""
+    lines: list[list[Finding]] = []
+    for finding in result.findings:
+        before = lines[-1][0] if lines else None
+        if (
+            before
+            and before.outcome == finding.outcome == NOT_ASKED
+            and (before.words == finding.words)
+        ):
+            lines[-1].append(finding)
+        else:
+            lines.append([finding])
+    return [(f"{len(one)} checks" if one[1:] else one[0].check, one[0]) for one in lines]
 
 
 def bound(finding: Finding) -> str:

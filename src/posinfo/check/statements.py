@@ -12,8 +12,11 @@ def decide(result: Result, claims: Sequence[Claim]) -> list[Stated]:
     One holds if each check that it rests on does. If one of them fails, nothing but that is known:
     a function whose last frequency is wrong turns the first pair as it should. If none of them was
     to be asked, nothing is said of it. Of several claims about one statement the first that was
-    verified stands for it.
+    verified stands for it. Of a function that does not run, or that is right once it is called with
+    other axes, nothing is said at all.
     """
+    if result.other_axes:
+        return []
     outcomes = {finding.check: finding.outcome for finding in result.findings}
     deciding: dict[str, tuple[str, ...]] = {}
     for info in result.known:
@@ -31,7 +34,7 @@ def decide(result: Result, claims: Sequence[Claim]) -> list[Stated]:
         decided.append(
             Stated(claim.id, claim.covers, claim.statement, claim.verdict, outcome, checks)
         )
-    return decided
+    return decided if any(stated.outcome != NOT_ASKED for stated in decided) else []
 
 
 def _speaking(claims: Sequence[Claim], statement: str) -> Claim | None:

@@ -132,8 +132,18 @@ def _print_rows(rows: Sequence[Mapping[str, Any]]) -> None:
                 table.add_row(*_cells(row))
         out.print(table)
         out.print()
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in _outcomes(rows).items() if count)
-    out.print(Text(f"{len(rows)} rows: {counts or 'none was measured'}"))
+    out.print(Text(_counted(rows)))
+
+
+def _counted(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How many rows have which outcome, as a sentence."""
+    several = {"holds": "hold", "fails": "fail", "error": "errors"}
+    counts = ", ".join(
+        f"{count} {outcome if count == 1 else several.get(outcome, outcome)}"
+        for outcome, count in _outcomes(rows).items()
+        if count
+    )
+    return f"{len(rows)} row{'s' * (len(rows) != 1)}: {counts or 'none was measured'}"
 
 
 def _cells(row: Mapping[str, Any]) -> list[Any]:
