@@ -45,6 +45,8 @@ rule all:
         "logs/gate.log",
     conda:
         "environment.yml"
+    params:
+        implementations=config["implementations"],
     script:
         "scripts/gate.py"
 

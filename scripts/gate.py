@@ -33,7 +33,7 @@ if __name__ == "__main__":
             *unreadable_controls,
             *unreadable_ledger,
             *unreadable_missing,
-            *problems(rows, ledger, given.suites),
+            *problems(rows, ledger, given.suites, snakemake.params.implementations),
             *control_lines(controls, ledger, given.controls),
             *missing_lines(missing),
         ]

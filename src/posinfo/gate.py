@@ -3,6 +3,7 @@
 It runs at every call, also when there is nothing else to do, and imports nothing heavy.
 """
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,54 @@ from posinfo.errors import InputError
 from posinfo.ledger import contradiction_problems, decided_anew, row_name, row_problem
 from posinfo.rows import PASSING
 
+#: The suite in which the functions of the config are rows.
+IMPLEMENTATIONS = "implementations"
 #: How many rows of one kind are named one by one before the rest is counted.
 NAMED = 3
 
 
-def row_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A line for each case and subject of which rows do not hold: counts, and the first few."""
+def implementation_lines(
+    rows: Sequence[Mapping[str, Any]], listed: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """A line for each implementation of the config that checks reject, and how to see them.
+
+    Parameters
+    ----------
+    rows
+        All rows that were read.
+    listed
+        ``implementations`` of the config.
+    """
+    lines = []
+    for entry in listed:
+        mine = [r for r in rows if (r["suite"], r["subject"]) == (IMPLEMENTATIONS, entry["name"])]
+        bad = [row["quantity"] for row in mine if row["outcome"] not in PASSING]
+        if not bad:
+            continue
+        target = f"{entry['file']}:{entry['function']}"
+        command = ["posinfo", "check", target]
+        for key in ("signature", "axes", "rotary_dim", "last_position"):
+            if entry.get(key) is not None:
+                command += [f"--{key.replace('_', '-')}", str(entry[key])]
+        fail = f"{len(mine)} check{'s' * (len(mine) != 1)} fail{'s' * (len(bad) == 1)}"
+        lines.append(
+            f"implementation {entry['name']} ({target}): {len(bad)} of {fail}: "
+            f"{', '.join(bad)}; see {shlex.join(command)}"
+        )
+    return lines
+
+
+def row_lines(
+    rows: Sequence[Mapping[str, Any]], listed: Sequence[Mapping[str, Any]] = ()
+) -> list[str]:
+    """A line for each case and subject of which rows do not hold: counts, and the first few.
+
+    Those of the implementations ``listed`` in the config are :func:`implementation_lines`.
+    """
+    names = {(IMPLEMENTATIONS, entry["name"]) for entry in listed}
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
-        if row["outcome"] not in PASSING:
+        if row["outcome"] not in PASSING and (row["suite"], row["subject"]) not in names:
             groups.setdefault((row["suite"], row["subject"]), []).append(row)
     lines = []
     for (suite, subject), bad in groups.items():
@@ -31,7 +71,7 @@ def row_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
                 f"hold, such as"
             )
         lines += [f"results/suites/{suite}.csv: {row_problem(row)}" for row in bad[:NAMED]]
-    return lines
+    return lines + implementation_lines(rows, listed)
 
 
 def suite_lines(rows: Sequence[Mapping[str, Any]], paths: Iterable[str]) -> list[str]:
@@ -171,6 +211,7 @@ def problems(
     rows: Sequence[Mapping[str, Any]],
     ledger: Sequence[Mapping[str, Any]],
     paths: Iterable[str],
+    implementations: Sequence[Mapping[str, Any]] = (),
 ) -> list[str]:
     """Everything that keeps the measured results from being green.
 
@@ -180,10 +221,12 @@ def problems(
         What was read of the suites' files and of the ledger.
     paths
         The suites' files: each must have rows.
+    implementations
+        Those of the config: each that is rejected is one problem.
     """
     return [
         *suite_lines(rows, paths),
-        *row_lines(rows),
+        *row_lines(rows, implementations),
         *redecided_lines(rows),
         *contradiction_problems(rows),
         *ledger_lines(ledger),

@@ -66,6 +66,25 @@ def test_many_rows_that_do_not_hold_are_counted_and_the_first_are_named(records,
     assert len(lines) == 1 + gate.NAMED
 
 
+def listed_rows(*outcomes: str) -> list[dict]:
+    return [
+        {"suite": "implementations", "subject": "mine", "quantity": f"check {n}", "outcome": one}
+        for n, one in enumerate(outcomes)
+    ]
+
+
+def test_an_implementation_of_the_config_is_one_problem_with_the_command_that_shows_more():
+    entry = {"name": "mine", "file": "my rope.py", "function": "right", "axes": "bthd"}
+    rows = listed_rows("fails", "holds", "error", "fails", "fails")
+    assert gate.row_lines(rows, [entry]) == [
+        "implementation mine (my rope.py:right): 4 of 5 checks fail: check 0, check 2, check 3, "
+        "check 4; see posinfo check 'my rope.py:right' --axes bthd"
+    ]
+    assert gate.row_lines(listed_rows("holds"), [entry]) == []
+    [line] = gate.row_lines(listed_rows("fails"), [entry])
+    assert "1 of 1 check fails: check 0; see" in line
+
+
 def test_a_row_fails_the_gate_whichever_claim_uses_it(records, ledger, claims):
     """Also a row that no claim selects."""
     used = {id(row) for entry in decide_claims(claims, records) for row in entry.rows}

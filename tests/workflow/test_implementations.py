@@ -48,9 +48,15 @@ def test_a_function_of_the_config_stands_beside_ours_and_one_that_fails_is_named
     assert schedules(run) == ["implementations"]
     assert run.status == 1
     last = "\n".join(run.last_lines)
-    assert "implementations: battery / direction / mine: error" in last
+    assert "NOT REPRODUCED: 1 problem above" in last
+    assert "implementation mine (my rope.py:rotate): " in last
+    assert last.count("mine") == 1
+    assert "direction, far positions, " in last
+    assert "see posinfo check 'my rope.py:rotate'" in last
     page = (project.folder / "report/index.html").read_text(encoding="utf-8")
     assert "direction, far positions" in page
+    assert "Not reproduced: 1 problem<" in page
+    assert "implementation mine (my rope.py:rotate): " in re.sub("<[^>]*>", "", page)
 
 
 MINE = {"name": "mine", "file": "rope.py", "function": "rotate"}

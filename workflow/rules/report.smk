@@ -81,5 +81,7 @@ rule render_report:
         "logs/render_report.log",
     conda:
         "../../environment.yml"
+    params:
+        implementations=config["implementations"],
     script:
         "../../scripts/render_report.py"

@@ -70,6 +70,7 @@ class Inputs:
     ledger_digest: str
     exhibits: Sequence[Data]
     problems: Sequence[str]
+    implementations: Sequence[Mapping[str, Any]] = ()
 
 
 def read_inputs(
@@ -92,6 +93,7 @@ def read_inputs(
     captions: str,
     captions_schema: str,
     recorded: Sequence[str] = (),
+    implementations: Sequence[Mapping[str, Any]] = (),
 ) -> Inputs:
     """Read rows, controls, ledger, claims, tables and figures.
 
@@ -108,6 +110,8 @@ def read_inputs(
     suite_schemas, controls_schema, ledger_schema, claims_schema, table_schemas, figure_schemas, \
     missing_schema, captions_schema
         Paths of their schemas.
+    implementations
+        Those of the config.
 
     Raises
     ------
@@ -160,6 +164,7 @@ def read_inputs(
         ledger_digest=_digest(ledger),
         exhibits=exhibits,
         problems=problems,
+        implementations=implementations,
     )
 
 

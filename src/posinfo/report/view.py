@@ -110,7 +110,12 @@ def build(inputs: Inputs) -> Page:
                 for data, shown in zip(inputs.exhibits, exhibits, strict=True)
                 if shown.problem and not data.problem
             ),
-            *problems(inputs.rows, inputs.ledger, [suite.path for suite in inputs.suites]),
+            *problems(
+                inputs.rows,
+                inputs.ledger,
+                [suite.path for suite in inputs.suites],
+                inputs.implementations,
+            ),
             *control_lines(inputs.controls, inputs.ledger, inputs.controls_path),
         ),
         counts=counts(links.values()),
