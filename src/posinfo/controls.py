@@ -69,7 +69,7 @@ def control(
     }
     by_fault: dict[str, dict[tuple[str, str], None]] = {}
     for claim in built:
-        cases = _cases(claim, {name: tuple(suite.cases) for name, suite in suites.items()})
+        cases = cases_of(claim, {name: tuple(suite.cases) for name, suite in suites.items()})
         by_fault.setdefault(claim.rejects, {}).update(cases)
     in_place = {fault: stand_ins(fault) for fault in by_fault}
     measured: dict[str, list[_Case]] = {}
@@ -107,13 +107,18 @@ def _measure(suite: Any, name: str, parameters: Mapping[str, Any]) -> _Case:
     return _Case(suite.name, name, [] if crash else rows, crash["measured_text"] if crash else "")
 
 
-def _cases(claim: Claim, known: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], None]:
+def cases_of(claim: Claim, known: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], None]:
     """The cases of which a claim selects rows, as keys in its order."""
     return {
         (selector.suite, case): None
         for selector in claim.supports + claim.breaks
         for case in selector.where.get("case", known[selector.suite])
     }
+
+
+def needed_by(claim: Claim) -> list[tuple[str, str]]:
+    """The cases that say whether the packages are there which a claim's suites can do without."""
+    return [(suite, LIBRARIES) for suite in claim.suites if suite in NEEDED]
 
 
 def _row(claim: Claim, measured: Sequence[_Case], lacking: Sequence[Record]) -> Row:

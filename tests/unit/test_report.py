@@ -5,7 +5,6 @@ import hashlib
 import html
 import json
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -202,12 +201,6 @@ def test_weights_link_with_their_reasons() -> None:
 )
 def test_names_of_links(name: str, shown: str) -> None:
     assert view.claim_link(claim(name, "A01"), None).name == shown
-
-
-@given(st.text(min_size=1).filter(lambda text: "\0" not in text))
-def test_commands_survive_the_shell(case: str) -> None:
-    (command,) = view.case_commands([row(case=case), row(case=case)])
-    assert shlex.split(command) == ["posinfo", "measure", "norms", "--case", case]
 
 
 # ---------------------------------------------------------------- rows

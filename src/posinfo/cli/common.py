@@ -1,13 +1,16 @@
 """What the commands share: the config of the working copy, and how things are printed."""
 
+import difflib
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from posinfo.check.result import finite
 from posinfo.checks import check_agreement, check_config
+from posinfo.claims import Claim, load_claims
 from posinfo.errors import InputError
 from posinfo.parameters import overlay
 from posinfo.schemas import load_yaml
@@ -52,6 +55,23 @@ def load_config(above: str | None) -> dict[str, Any]:
     check_config(merged, files, load_yaml(SCHEMA))
     check_agreement(merged, files)
     return merged
+
+
+def computed_claim(name: str, config: Mapping[str, Any]) -> Claim:
+    """The computed claim of that id, in the files that the config names.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    known = load_claims([ROOT / path for path in config["claims"]], load_yaml(CLAIMS_SCHEMA))
+    computed = {one.id: one for one in known if one.kind == "computed"}
+    if name not in computed:
+        near = difflib.get_close_matches(name, computed, n=3, cutoff=0.5)
+        meant = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
+        raise InputError("claim", f"{name!r} is no computed claim{meant}")
+    return computed[name]
 
 
 def _shown(path: Path) -> str:

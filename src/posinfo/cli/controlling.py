@@ -1,7 +1,6 @@
 """The command ``control``: a claim decided anew with a fault in place."""
 
 import contextlib
-import difflib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,19 +10,17 @@ import typer
 from typer import Exit, Option
 
 from posinfo.catalogue import faults
-from posinfo.claims import Claim, load_claims, suites_under_faults, under_faults
+from posinfo.claims import Claim, suites_under_faults, under_faults
 from posinfo.cli.common import (
-    CLAIMS_SCHEMA,
     COLOURS,
     MARKS,
-    ROOT,
+    computed_claim,
     console,
     load_config,
     print_json,
 )
 from posinfo.errors import InputError, nearest
 from posinfo.parameters import suite_parameters
-from posinfo.schemas import load_yaml
 
 # Imported inside functions: torch, which takes a second, and rich, which most calls can spare.
 
@@ -45,13 +42,7 @@ def control(
     Nothing is written.
     """
     config = load_config(None)
-    known = load_claims([ROOT / path for path in config["claims"]], load_yaml(CLAIMS_SCHEMA))
-    computed = {one.id: one for one in known if one.kind == "computed"}
-    if claim not in computed:
-        near = difflib.get_close_matches(claim, computed, n=3, cutoff=0.5)
-        meant = f": did you mean {' or '.join(map(repr, near))}?" if near else ""
-        raise InputError("claim", f"{claim!r} is no computed claim{meant}")
-    one = computed[claim]
+    one = computed_claim(claim, config)
     for name in fault or []:
         if name not in faults():
             raise InputError("fault", f"{name!r} is unknown: {nearest(name, faults())}")

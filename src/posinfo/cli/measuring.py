@@ -11,7 +11,7 @@ from typer import Exit, Option
 
 from posinfo.catalogue import SUITES, listing
 from posinfo.checks import check_implementations
-from posinfo.cli.common import COLOURS, MARKS, console, load_config, print_json
+from posinfo.cli.common import COLOURS, MARKS, computed_claim, console, load_config, print_json
 from posinfo.errors import InputError, nearest
 from posinfo.extras import advice
 from posinfo.numbers_text import significant
@@ -46,7 +46,9 @@ def suites(
 
 
 def measure(
-    suite: Annotated[str, typer.Argument(help=f"What to measure: {', '.join(SUITES)}.")],
+    suite: Annotated[
+        str | None, typer.Argument(help=f"What to measure: {', '.join(SUITES)}.")
+    ] = None,
     case: Annotated[
         str | None,
         Option(metavar="CASE", help="Measure this case alone; `posinfo suites` lists the cases."),
@@ -54,6 +56,13 @@ def measure(
     quantity: Annotated[
         str | None,
         Option(metavar="TEXT", help="Show the rows whose quantity contains this text alone."),
+    ] = None,
+    claim: Annotated[
+        str | None,
+        Option(
+            metavar="ID",
+            help="Instead of a suite: the rows that decide this claim, from the cases they are in.",
+        ),
     ] = None,
     config: Annotated[
         str | None,
@@ -70,6 +79,13 @@ def measure(
     The numbers are those of results/suites/SUITE.csv: the same code, parameters and numerical
     profile. Nothing is written.
     """
+    if claim is not None:
+        if suite is not None or case is not None or quantity is not None:
+            raise InputError("--claim", "selects the rows itself: give no suite, case or quantity")
+        _measure_claim(claim, load_config(config), as_json)
+        return
+    if suite is None:
+        raise InputError("measure", f"name a suite ({', '.join(SUITES)}), or a claim with --claim")
     if suite not in SUITES:
         raise InputError("suite", f"{suite!r} is unknown: {nearest(suite, SUITES)}")
     cases = listing(suite).cases
@@ -88,6 +104,49 @@ def measure(
     for line in advice(rows):
         print(f"posinfo: {line}", file=sys.stderr)
     if not rows or any(row["outcome"] not in PASSING for row in rows):
+        raise Exit(1)
+
+
+def _measure_claim(name: str, config: Mapping[str, Any], as_json: bool) -> None:
+    """Measure the cases of which a claim selects rows, and show these and what follows.
+
+    Exit status 1 if the verdict is another than the recorded one.
+    """
+    claim = computed_claim(name, config)
+    if "implementations" in claim.suites:
+        check_implementations(config, ["config/config.yaml"])
+    from posinfo.controls import cases_of, needed_by
+    from posinfo.ledger import decide_claims
+
+    cases = cases_of(claim, {one: tuple(listing(one).cases) for one in claim.suites})
+    rows = [
+        row
+        for one, case in dict.fromkeys([*cases, *needed_by(claim)])
+        for row in _measured(one, suite_parameters(config, one), case)
+    ]
+    [entry] = decide_claims([claim], rows)
+    sides = {"supports": entry.supporting, "breaks": entry.breaking}
+    if as_json:
+        print_json(
+            {"claim": claim.id, "recorded": claim.verdict, "reproduced": entry.reproduced,
+             "problems": list(entry.problems), **{side: list(one) for side, one in sides.items()}}
+        )  # fmt: skip
+    else:
+        out = console()
+        for side, decisive in sides.items():
+            if decisive:
+                out.print(f"Rows that {'support' if side == 'supports' else 'break'} it:\n")
+                _print_rows(decisive)
+                out.print()
+        for problem in entry.problems:
+            out.print(problem, markup=False)
+        out.print(
+            f"{claim.id} ({', '.join(claim.covers)}): {entry.reproduced}, recorded as "
+            f"{claim.verdict}", markup=False,
+        )  # fmt: skip
+    for line in advice(rows):
+        print(f"posinfo: {line}", file=sys.stderr)
+    if entry.reproduced not in (claim.verdict, "not run"):
         raise Exit(1)
 
 

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -309,7 +308,7 @@ def claim_view(
             for one in inconsistencies
             if claim.id in one.says + one.denies
         ),
-        commands=case_commands(rows),
+        commands=(f"posinfo measure --claim {claim.id}",) if rows else (),
         suites=tuple(claim.suites),
         exhibits=tuple(exhibits),
         see=tuple(exhibit_link(shown) for shown in see),
@@ -360,12 +359,6 @@ def inconsistency_view(
 def weights(given: Sequence[Weight], links: Mapping[str, ClaimLink]) -> tuple[ClaimLink, ...]:
     """Links to claims that bear on a judgement, each with its reason."""
     return tuple(replace(links[weight.claim], reason=weight.reason) for weight in given)
-
-
-def case_commands(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Commands that measure just these rows, a case at a time."""
-    cases = dict.fromkeys((row["suite"], row["case"]) for row in rows)
-    return tuple(f"posinfo measure {suite} --case {shlex.quote(case)}" for suite, case in cases)
 
 
 def rerun(suite: str) -> str:
