@@ -16,7 +16,7 @@ from snakemake.utils import update_config
 from posinfo import __version__, cli, extras
 from posinfo.catalogue import SUITES, listing
 from posinfo.check.result import finite
-from posinfo.cli import measuring
+from posinfo.cli import controlling, measuring
 from posinfo.parameters import overlay, shared_parameters, suite_parameters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,7 +103,7 @@ def test_a_control_as_a_table():
     done = posinfo("control", "norms-kept-in-the-lesson-run")
     assert done.returncode == 0, done.stderr
     assert "temperature left on" in done.stdout
-    assert "✓ undecided" in done.stdout
+    assert "✓ caught: undecided" in done.stdout
     assert "8 of 8" in done.stdout
 
 
@@ -125,12 +125,37 @@ def test_every_fault_is_tried_and_the_own_one_decides_the_status():
     assert found["angle of the wrong sign"] == "verified"
 
 
+@pytest.mark.parametrize(("asked", "shown", "more"), [([], 1, 2), (["two"], 2, 1)])
+def test_faults_that_nobody_asked_for_and_a_claim_lets_through_are_counted(
+    capsys, asked, shown, more
+):
+    rows = [
+        {"fault": name, "outcome": outcome, "measured_text": text, "rows_lost": 0, "rows_asked": 8,
+         "first_lost": "", "found": ""}
+        for name, outcome, text in (
+            ("one", "holds", "undecided"), ("two", "fails", "verified"),
+            ("three", "fails", "verified"),
+        )
+    ]  # fmt: skip
+    controlling._print_controls(rows, asked)
+    said = capsys.readouterr().out
+    assert "✓ caught: undecided" in said
+    assert ("✗ let through: verified" in said) == bool(asked)
+    assert f"\n{more} more fault" in said
+    assert sum(line.split()[0] in ("one", "two", "three") for line in said.splitlines()) == shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         (["norms-kept"], "'norms-kept' is no computed claim: did you mean"),
         (["companion-lab"], "'companion-lab' is no computed claim"),
         (["distances-never-seen-are-counted"], "names no fault; choose one with --fault"),
+        (
+            ["exercise-as-a-test"],
+            "is refuted: it has no control; see its rows with posinfo measure --claim "
+            "exercise-as-a-test",
+        ),
         (["frequency-formula", "--fault", "reflexion"], "did you mean 'reflection'?"),
         (["frequency-formula", "--fault", "prints"], "'prints' has no stand-in"),
     ],
@@ -311,3 +336,42 @@ def test_the_shipped_config_laid_over_itself_is_itself():
 )
 def test_rows_are_counted_in_grammar(outcomes, text):
     assert measuring._counted([{"outcome": outcome} for outcome in outcomes]) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict", "supporting", "breaking"),
+    [("norms-kept-in-the-lesson-run", "verified", 8, 0), ("exercise-as-a-test", "refuted", 0, 47)],
+)
+def test_the_rows_of_a_claim_are_measured_and_its_verdict_follows(
+    name, verdict, supporting, breaking
+):
+    done = posinfo("measure", "--claim", name, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["claim"], found["recorded"], found["reproduced"]) == (name, verdict, verdict)
+    assert len(found["supports"]) == supporting
+    assert (len(found["breaks"]) > 10) == bool(breaking)
+    assert found["problems"] == []
+    # Only the cases needed.
+    assert done.stderr.count(" cases, ") == 1
+
+
+def test_the_rows_of_a_claim_as_tables():
+    done = posinfo("measure", "--claim", "norms-kept-in-the-lesson-run")
+    assert done.stdout.startswith("Rows that support it:")
+    assert "8 rows: 8 hold" in done.stdout
+    assert done.stdout.splitlines()[-1] == (
+        "norms-kept-in-the-lesson-run (B38): verified, recorded as verified"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "name a suite (shapes, "),
+        (["--claim", "norms-kept"], "'norms-kept' is no computed claim: did you mean"),
+        (["norms", "--claim", "norms-kept-in-the-lesson-run"], "give no suite, case or quantity"),
+    ],
+)
+def test_a_claim_that_cannot_be_measured_is_refused_in_one_line(arguments, problem):
+    assert problem in one_line(posinfo("measure", *arguments))

@@ -48,12 +48,12 @@ def control(
             raise InputError("fault", f"{name!r} is unknown: {nearest(name, faults())}")
     asked = fault or [one.rejects] * bool(one.rejects)
     if not asked and not every_fault:
-        raise InputError("claim", f"{claim!r} names no fault; choose one with --fault")
+        raise InputError("claim", _without_fault(one))
     rows = _controlled(one, None if every_fault else asked, config)
     if as_json:
         print_json({"claim": claim, "rows": rows})
     else:
-        _print_controls(rows)
+        _print_controls(rows, asked)
     if any(row["outcome"] != "holds" for row in rows if row["fault"] in asked):
         raise Exit(1)
 
@@ -74,20 +74,47 @@ def _controlled(
         return run(under_faults(asked), told)
 
 
-def _print_controls(rows: Sequence[Mapping[str, Any]]) -> None:
-    """A line a fault: what becomes of the claim, and the first quantity that does not hold."""
+def _without_fault(claim: Claim) -> str:
+    """Why a claim has no control, and what to do instead."""
+    if claim.verdict == "verified":
+        return f"{claim.id!r} names no fault; choose one with --fault"
+    return (
+        f"{claim.id!r} is {claim.verdict}: it has no control; see its rows with "
+        f"posinfo measure --claim {claim.id}"
+    )
+
+
+#: What becomes of a fault: a claim that keeps its verdict has let it through.
+_FATES = {"holds": "✓ caught", "fails": "✗ let through"}
+
+
+def _print_controls(rows: Sequence[Mapping[str, Any]], asked: Sequence[str]) -> None:
+    """A line a fault: whether the claim catches it, and the first quantity that does not hold.
+
+    Of faults that were not ``asked`` for by name, those that it lets through are counted: no claim
+    is about all of them.
+    """
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None)
-    for name in ("fault", "with it in place", "rows lost", "the first", "found"):
+    for name in ("fault", "the claim", "rows lost", "the first", "found"):
         table.add_column(name, overflow="fold")
-    for row in rows:
+    shown = [row for row in rows if row["outcome"] == "holds" or row["fault"] in asked]
+    for row in shown:
         style = COLOURS[row["outcome"]]
-        verdict = f"{MARKS[row['outcome']]} {row['measured_text']}"
+        fate = _FATES.get(row["outcome"], f"{MARKS[row['outcome']]} {row['outcome']}")
+        verdict = f"{fate}: {row['measured_text']}"
         lost = f"{row['rows_lost']} of {row['rows_asked']}"
         table.add_row(
             Text(row["fault"]), Text(verdict, style=style),
             *map(Text, (lost, row["first_lost"], row["found"])),
         )  # fmt: skip
-    console().print(table)
+    out = console()
+    if shown:
+        out.print(table)
+    if rest := len(rows) - len(shown):
+        several = (
+            "faults that it does not look for" if rest > 1 else "fault that it does not look for"
+        )
+        out.print(Text(f"{rest} more {several}: its rows hold with {'them' if rest > 1 else 'it'}"))
