@@ -104,6 +104,14 @@ def test_what_was_not_run_has_a_mark_of_its_own_and_no_recorded_verdict_beside_i
     assert other.recorded == "refuted"
 
 
+def test_a_claim_is_measured_by_its_name_if_it_has_rows() -> None:
+    one = claim("a-b", "A01")
+    links = {"a-b": view.claim_link(one, None)}
+    shown = view.claim_view(one, None, [row()], [], links=links, fields={})
+    assert shown.commands == ("posinfo measure --claim a-b",)
+    assert view.claim_view(one, None, [], [], links=links, fields={}).commands == ()
+
+
 def test_a_claim_without_a_ledger_entry_is_undecided() -> None:
     assert view.claim_mark(claim("a", "A01"), None).name == "undecided"
 
