@@ -249,6 +249,8 @@ def test_ctrl_c_ends_both_processes_without_a_traceback(tmp_path, child_environm
     process = subprocess.Popen(
         [sys.executable, "-m", "posinfo", "check", "rope.py:rotate"],
         cwd=tmp_path, env=child_environment, stderr=subprocess.PIPE, text=True,
+        # A shell has its background jobs ignore Ctrl-C, and their children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     deadline = time.monotonic() + 120
     while not (tmp_path / "pid").exists():
