@@ -8,10 +8,6 @@ from typing import Any
 from posinfo.errors import InputError
 from posinfo.schemas import first_problem, load_yaml
 
-#: Verdicts that a computed claim can have, and readings that a source claim can have.
-VERDICTS = ("verified", "conditional", "refuted")
-READINGS = ("confirmed", "partly", "contradicted")
-
 #: The kind of an entry that is no claim but says which claims cannot all be true.
 INCONSISTENCY = "inconsistency"
 

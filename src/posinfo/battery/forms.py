@@ -5,6 +5,7 @@ hands over, from frequencies in 50 digits and in float64, rounded once: nothing 
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -71,7 +72,7 @@ def _frequencies(dim: int, base: float) -> Tensor:
     )
 
 
-class Adapted:
+class Adapted(ABC):
     """A function of one form; :meth:`rotary` is the subject."""
 
     def __init__(
@@ -103,9 +104,9 @@ class Adapted:
             last_position=self.last_position,
         )
 
+    @abstractmethod
     def turn(self, q: Tensor, k: Tensor, positions: Tensor, base: float) -> Any:
         """Rotate queries and keys [..., T, d] by positions [T]."""
-        raise NotImplementedError
 
     # --- the function's own way ---------------------------------------------------------------
 
