@@ -1,9 +1,9 @@
 """From the lessons' statements to a verified report: `snakemake --cores 4`.
 
-The data flow in one direction, one file a stage under workflow/rules: suites (measured rows),
-controls (claims decided anew under
-faults), ledger (claims joined to rows), report (tables, figures, page), and the gate below, which always
-runs, takes the page as an input and decides the exit status.
+The data flow in one direction, one file a stage under workflow/rules: training (small decoders),
+suites (measured rows), controls (claims decided anew under faults), ledger (claims joined to rows),
+report (tables, figures, page), and the gate below, which always runs, takes the page as an input
+and decides the exit status.
 """
 
 from snakemake.utils import min_version
@@ -26,6 +26,7 @@ check_inputs()
 MEASURED_CONFIG = {key: value for key, value in config.items() if key != "claims"}
 
 
+include: "workflow/rules/training.smk"
 include: "workflow/rules/suites.smk"
 include: "workflow/rules/controls.smk"
 include: "workflow/rules/ledger.smk"

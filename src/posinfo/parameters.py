@@ -5,9 +5,19 @@ from typing import Any
 
 from posinfo import extras
 
-#: Keys of the config that not all suites are told: their own sections, the claims, and the list
-#: of functions that the suite of this name takes alone.
-NOT_SHARED = ("suites", "claims", "implementations")
+#: Keys of the config that not all suites are told: their own sections, the claims, and what the
+#: suites implementations and trained take alone.
+NOT_SHARED = ("suites", "claims", "implementations", "decoder")
+
+#: Where trained weights lie, from the folder in which a run is started.
+TRAINED = "results/trained"
+
+
+def weight_files(config: Mapping[str, Any]) -> dict[str, str]:
+    """Files of trained weights by their name: an encoding, or ``rotary-`` and a method."""
+    decoder = config["decoder"]
+    names = [*decoder["encodings"], *(f"rotary-{name}" for name in decoder["tuning"]["methods"])]
+    return {name: f"{TRAINED}/{name}.safetensors" for name in names}
 
 
 def shared_parameters(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,6 +42,8 @@ def suite_parameters(config: Mapping[str, Any], suite: str) -> dict[str, Any]:
         told["packages"] = extras.packages(suite, told["leave_out"])
     if suite == "implementations":
         told["implementations"] = config["implementations"]
+    if suite == "trained":
+        told |= {"decoder": config["decoder"], "weights": weight_files(config)}
     return told
 
 

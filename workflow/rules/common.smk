@@ -26,7 +26,7 @@ from posinfo.checks import (
 from posinfo.claims import suites_under_faults, under_faults
 from posinfo.errors import InputError
 from posinfo.imports import library_files
-from posinfo.parameters import suite_parameters
+from posinfo.parameters import suite_parameters, weight_files
 from posinfo.schemas import fields_by_name, load_yaml
 from posinfo.workspace import pass_on
 
@@ -39,7 +39,7 @@ sys.executable = shlex.quote(sys.executable)
 OUTPUT_FOLDERS = (
     *(
         f"results/{name}"
-        for name in ("suites", "controls", "tables", "figures", "missing", "digests")
+        for name in ("trained", "suites", "controls", "tables", "figures", "missing", "digests")
     ),
     "report",
     "logs",
@@ -171,7 +171,9 @@ def suite_library(wildcards):
 
 
 def files_of(wildcards):
-    """The files of the functions that a suite runs: none but the listed implementations."""
+    """Other files that a suite reads: the listed implementations, or trained weights."""
+    if wildcards.suite == "trained":
+        return list(weight_files(config).values())
     if wildcards.suite != "implementations":
         return []
     return list(dict.fromkeys(entry["file"] for entry in config["implementations"]))
@@ -180,6 +182,19 @@ def files_of(wildcards):
 def parameters_of(wildcards):
     """What a suite is told."""
     return suite_parameters(config, wildcards.suite)
+
+
+def settings_of_training(wildcards):
+    """What the training of an encoding is told: nothing of other encodings, or of later training."""
+    later = ("encodings", "factors", "abf_base", "yarn", "tuning")
+    return {key: value for key, value in config["decoder"].items() if key not in later}
+
+
+def settings_of_tuning(wildcards):
+    """What further training by a method is told: nothing of the other methods."""
+    tuning = {key: value for key, value in config["decoder"]["tuning"].items() if key != "methods"}
+    told = {key: value for key, value in config["decoder"].items() if key != "encodings"}
+    return {**told, "tuning": tuning}
 
 
 def controls_library(wildcards):
@@ -201,27 +216,33 @@ def controls_parameters(wildcards):
     return {suite: suite_parameters(config, suite) for suite in suites_under_faults(CLAIMS)}
 
 
+def recorded(wildcards=None):
+    """What each job recorded of what it wrote, the page's aside."""
+    return [
+        *expand("results/digests/train_decoder_{encoding}.sha256", encoding=ENCODINGS),
+        *expand("results/digests/tune_decoder_{method}.sha256", method=TUNED),
+        *expand("results/digests/measure_suite_{suite}.sha256", suite=SUITES),
+        *expand(
+            "results/digests/{job}.sha256",
+            job=["control_claims", "decide_ledger", "make_tables", "make_figures"],
+        ),
+    ]
+
+
 def everything(wildcards=None):
     """All that a run makes, by the names under which the gate takes it."""
     return {
+        "trained": TRAINED,
         "suites": SUITE_RESULTS,
         "controls": CONTROLS,
         "ledger": "results/ledger.csv",
         "missing": MISSING,
         "published": [*TABLES, *FIGURES, *PICTURES, *MISSING, "report/index.html"],
         "page": "report/index.html",
-        "digests": [*RECORDED, "results/digests/render_report.sha256"],
+        "digests": [*recorded(), "results/digests/render_report.sha256"],
     }
 
 
-# What each job recorded of what it wrote, the page's aside.
-RECORDED = [
-    *expand("results/digests/measure_suite_{suite}.sha256", suite=SUITES),
-    *expand(
-        "results/digests/{job}.sha256",
-        job=["control_claims", "decide_ledger", "make_tables", "make_figures"],
-    ),
-]
 SUITE_RESULTS = expand("results/suites/{suite}.csv", suite=SUITES)
 CONTROLS = "results/controls/claim-controls.csv"
 TABLES = expand("results/tables/{key}.csv", key=keys_of("workflow/schemas/tables"))
@@ -235,6 +256,7 @@ MISSING = ["results/missing/tables.csv", "results/missing/figures.csv"]
 
 SUITE_SCHEMAS = [in_workflow(f"workflow/schemas/suites/{name}.yaml") for name in ("rows", *SUITES)]
 CONTROLS_SCHEMA = in_workflow("workflow/schemas/controls/claim-controls.yaml")
+TRAINING_SCHEMA = in_workflow("workflow/schemas/training.yaml")
 LEDGER_SCHEMA = in_workflow("workflow/schemas/ledger.yaml")
 MISSING_SCHEMA = in_workflow("workflow/schemas/missing.yaml")
 CLAIMS_SCHEMA = in_workflow("workflow/schemas/claims.schema.yaml")

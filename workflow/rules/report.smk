@@ -63,7 +63,7 @@ rule render_report:
         data=FIGURES,
         svg=PICTURES,
         missing=MISSING,
-        digests=RECORDED,
+        digests=recorded,
         templates=files_in("workflow/report"),
         library=library("posinfo.report"),
         suite_schemas=SUITE_SCHEMAS,
