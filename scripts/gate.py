@@ -27,7 +27,8 @@ if __name__ == "__main__":
         )
         lines = [
             *file_lines(
-                given.digests, [*given.trained, *given.suites, given.controls, given.ledger, *given.published]
+                given.digests,
+                [*given.trained, *given.suites, given.controls, given.ledger, *given.published],
             ),
             *unreadable,
             *unreadable_controls,

@@ -17,6 +17,8 @@ if __name__ == "__main__":
         from posinfo.decoder.weights import store
 
         encoding, settings = snakemake.wildcards.encoding, snakemake.params.settings
-        weights, records = jobs.from_nothing(encoding, settings, lambda line: print(line, flush=True))
+        weights, records = jobs.from_nothing(
+            encoding, settings, lambda line: print(line, flush=True)
+        )
         store(snakemake.output.weights, weights, {"encoding": encoding, **settings})
         write(snakemake.output.csv, records, table_fields(snakemake.input.schema))

@@ -20,6 +20,7 @@ SUITES = (
     "spectrum",
     "permutation",
     "shift",
+    "trained",
     "peers",
     "controls",
     "implementations",

@@ -27,6 +27,9 @@ CHANGED = {
     "coverage": ("share", 0.4),
     "permutation-error": ("change", 1e-3),
     "detection-matrix": ("widths", "accepted"),
+    "loss-by-length": ("loss", 2.0),
+    "loss-by-method": ("loss", 2.0),
+    "table-similarity": ("cosine", 0.9),
 }
 KEYS = sorted(FIGURES)
 

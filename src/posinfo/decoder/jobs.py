@@ -35,9 +35,11 @@ def from_nothing(encoding: str, settings: Settings, say: Callable[[str], None]) 
     """
     seeds = settings["seeds"]
     start = draw(encoding, sizes(settings), seeds, settings["deviation"])
+    told = settings["training"]
+    course = Course(**{**told, "texts": tuple(told["texts"])})
     weights, history = train(
-        encoding, sizes(settings), language(settings), start, Course(**settings["training"]), seeds,
-        length=settings["trained_length"], say=_progress(encoding, settings["training"], say),
+        encoding, sizes(settings), language(settings), start, course, seeds,
+        length=settings["trained_length"], say=_progress(encoding, told, say),
     )  # fmt: skip
     return weights, _thinned(history, 1)
 
@@ -70,7 +72,7 @@ def tuned(
         # As many tokens a step at each factor.
         course = Course(
             steps=tuning["steps"], warmup=tuning["warmup"], learning_rate=tuning["learning_rate"],
-            texts=max(1, tuning["texts"] // factor),
+            texts=tuple(max(1, texts // factor) for texts in tuning["texts"]),
         )  # fmt: skip
         name = f"rotary, {method}, factor {factor}"
         found, history = train(

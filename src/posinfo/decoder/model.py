@@ -6,8 +6,8 @@ alone, are held and computed side by side: each weight has the seed as its first
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -112,7 +112,10 @@ def draw(encoding: str, sizes: Sizes, seeds: list[int], deviation: float) -> dic
     if encoding not in ENCODINGS:
         raise ValueError(f"unknown encoding {encoding!r}, allowed: {', '.join(ENCODINGS)}")
     width, hidden = sizes.width, sizes.hidden
-    shapes = {"tokens": ((sizes.vocabulary, width), 1.0), "readout": _linear(width, sizes.vocabulary)}
+    shapes = {
+        "tokens": ((sizes.vocabulary, width), 1.0),
+        "readout": _linear(width, sizes.vocabulary),
+    }
     for layer in range(sizes.layers):
         shapes |= {
             f"{layer}.qkv": _linear(width, 3 * width),
@@ -165,7 +168,7 @@ def logits(
     IndexError
         If a learned table has no row for a position.
     """
-    seeds, _, length = ids.shape
+    length = ids.shape[-1]
     positions = torch.arange(length)
     x = _per_seed(weights["tokens"], ids)
     if encoding == "learned":
@@ -246,7 +249,9 @@ def _bias(encoding: str, sizes: Sizes, weights: Weights, positions: Tensor) -> T
     return None
 
 
-def _rotation(encoding: str, sizes: Sizes, positions: Tensor, reading: Reading):
+def _rotation(
+    encoding: str, sizes: Sizes, positions: Tensor, reading: Reading
+) -> Callable[[Tensor, Tensor], Tensor]:
     """The function that gives the scores [..., T, T] of queries and keys [..., T, d_head]."""
     if encoding != "rotary":
         return lambda q, k: q @ k.transpose(-1, -2)

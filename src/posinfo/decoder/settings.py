@@ -22,9 +22,7 @@ def sizes(settings: Settings) -> Sizes:
     """The decoder's sizes, from the config's section ``decoder``."""
     names = ("width", "heads", "layers", "hidden", "base", "buckets")
     own = {name: settings[name] for name in names}
-    return Sizes(
-        vocabulary=language(settings).vocabulary, length=settings["trained_length"], **own
-    )
+    return Sizes(vocabulary=language(settings).vocabulary, length=settings["trained_length"], **own)
 
 
 def frequencies(settings: Settings, method: str, factor: float) -> Tensor:

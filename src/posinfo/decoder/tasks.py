@@ -1,7 +1,8 @@
 """Two synthetic tasks whose best possible loss is 0 nats at every token that counts.
 
-*Repeat*: a random pattern of distinct symbols, repeated to the end. From its second period on each
-token follows from what stands one period before; it can be found near by, however long the text.
+*Repeat*: after some symbols at random, others in some order, repeated to the end. From its second
+period on each token follows from what stands one period before. The pattern is found near by and
+nowhere else, so that the order of what was just read matters at any length.
 
 *Recall*: a text begins with pairs of a key and a value; among random symbols, each key comes once
 more, and its value after it. Only the beginning tells the value, so whoever ignores what lies far
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-#: The tasks, in the order in which a batch holds them, half each.
+#: The tasks, in the order in which a batch holds them.
 TASKS = ("repeat", "recall")
 
 
@@ -31,7 +32,9 @@ class Language:
     pairs
         Pairs of a key and a value at the start of a text.
     period
-        Shortest and longest period of a repeated pattern, the longest at most ``symbols``.
+        Shortest and longest period of a pattern, the longest less than ``symbols``.
+    prefix
+        Most random symbols before a pattern.
     """
 
     symbols: int
@@ -39,6 +42,7 @@ class Language:
     values: int
     pairs: int
     period: tuple[int, int]
+    prefix: int
 
     @property
     def vocabulary(self) -> int:
@@ -53,13 +57,29 @@ class Batch(NamedTuple):
     counts: Tensor
 
 
-def repeat(language: Language, number: int, length: int, generator: torch.Generator) -> Batch:
-    """Texts [number, length] of one repeated pattern each; tokens after the first period count."""
+def repeat(
+    language: Language, number: int, length: int, generator: torch.Generator, *, first: int = 0
+) -> Batch:
+    """Texts [number, length] that end in a repeated pattern; its second period counts, and on.
+
+    In half of the texts it begins as early as it may, in the others up to ``prefix`` later: without
+    the first half training needs many times as long to find what repeats.
+
+    Parameters
+    ----------
+    first
+        No pattern begins before this position; before it stand symbols that the pattern has not.
+    """
     low, high = language.period
     period = torch.randint(low, high + 1, (number, 1), generator=generator)
-    pattern = torch.rand(number, language.symbols, generator=generator).argsort(-1)
-    place = torch.arange(length).unsqueeze(0)
-    return Batch(pattern.gather(1, place % period), place >= period)
+    begin = first + torch.randint(0, language.prefix + 1, (number, 1), generator=generator)
+    begin[::2] = first
+    order = torch.rand(number, language.symbols, generator=generator).argsort(-1)
+    # The first symbols of the order are the pattern, the others stand before it.
+    others = torch.rand(number, length, generator=generator) * (language.symbols - period)
+    place = torch.arange(length) - begin
+    chosen = torch.where(place >= 0, place % period, period + others.long())
+    return Batch(order.gather(1, chosen), place >= period)
 
 
 def recall(
@@ -100,7 +120,12 @@ def recall(
     return Batch(ids, counts)
 
 
-def batch(language: Language, number: int, length: int, generator: torch.Generator) -> Batch:
-    """``number`` texts of either task, repeat first: [2 * number, length]."""
-    halves = (task(language, number, length, generator) for task in (repeat, recall))
-    return Batch(*map(torch.cat, zip(*halves, strict=True)))
+def batch(
+    language: Language, texts: tuple[int, int], length: int, generator: torch.Generator
+) -> Batch:
+    """So many texts of either task, repeat first: [sum of both, length]."""
+    parts = [
+        task(language, number, length, generator)
+        for task, number in zip((repeat, recall), texts, strict=True)
+    ]
+    return Batch(*map(torch.cat, zip(*parts, strict=True)))

@@ -26,7 +26,7 @@ class Course:
     learning_rate
         Of AdamW, at its highest.
     texts
-        Texts of each task in a step, of each seed.
+        Texts of either task in a step, for each seed: repeat, and recall, which needs fewer.
     enough
         Training ends early when each seed's loss on each task, a running mean, is below this, in
         nats; 0 means never.
@@ -35,7 +35,7 @@ class Course:
     steps: int
     warmup: int
     learning_rate: float
-    texts: int
+    texts: tuple[int, int]
     enough: float = 0.0
 
 
@@ -64,13 +64,12 @@ def losses(
     return nats.view(wanted.shape), given.counts[..., 1:]
 
 
-def by_task(nats: Tensor, counts: Tensor) -> Tensor:
-    """Mean loss over the tokens that count: [S, tasks] of [S, N, T], half of N each task."""
-    halves = [
-        (part * where).sum((1, 2)) / where.sum((1, 2))
-        for part, where in zip(nats.chunk(2, 1), counts.chunk(2, 1), strict=True)
-    ]
-    return torch.stack(halves, -1)
+def by_task(nats: Tensor, counts: Tensor, texts: tuple[int, int]) -> Tensor:
+    """Mean loss over the tokens that count, [S, tasks] of [S, N, T]: N are the texts of either."""
+    parts = zip(nats.split(texts, 1), counts.split(texts, 1), strict=True)
+    return torch.stack(
+        [(part * where).sum((1, 2)) / where.sum((1, 2)) for part, where in parts], -1
+    )
 
 
 def train(
@@ -108,7 +107,7 @@ def train(
             group["lr"] = course.learning_rate * _rate(step, course)
         drawn = [batch(language, course.texts, length + 1, generator) for generator in texts]
         given = Batch(*map(torch.stack, zip(*drawn, strict=True)))
-        loss = by_task(*losses(encoding, sizes, weights, given, reading))
+        loss = by_task(*losses(encoding, sizes, weights, given, reading), course.texts)
         optimizer.zero_grad(set_to_none=True)
         loss.sum().backward()
         _clip(weights)

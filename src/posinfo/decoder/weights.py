@@ -1,4 +1,4 @@
-"""Trained weights in files: safetensors, which hold numbers alone and are read without running code."""
+"""Trained weights in files: safetensors, which hold numbers alone and run no code when read."""
 
 import json
 from collections.abc import Mapping

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from posinfo.figures import plots
+from posinfo.figures import plots, trained
 from posinfo.figures.detection import detection_matrix
 from posinfo.figures.mechanism import mechanism
 from posinfo.figures.style import THEMES, TITLE, Style, canvas, drawing, svg
@@ -24,6 +24,9 @@ FIGURES: dict[str, Drawer] = {
     "cosine-decay": plots.cosine_decay,
     "coverage": plots.coverage,
     "permutation-error": plots.permutation_error,
+    "loss-by-length": trained.loss_by_length,
+    "loss-by-method": trained.loss_by_method,
+    "table-similarity": trained.table_similarity,
     "detection-matrix": detection_matrix,
 }
 

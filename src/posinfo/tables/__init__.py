@@ -17,6 +17,7 @@ from posinfo.tables import (
     lessons,
     peers,
     sources,
+    trained,
 )
 from posinfo.tables.data import Data, MissingRows, Record
 
@@ -40,6 +41,7 @@ TABLES: dict[str, Maker] = {
     "rescaling": extension.rescaling,
     "never-trained": extension.never_trained,
     "turns-of-models": extension.turns_of_models,
+    "twice-the-length": trained.twice_the_length,
     "peers": peers.peers,
     "implementations": implementations.implementations,
     "judgement": judgement.judgement,
@@ -61,6 +63,9 @@ FIGURES: dict[str, Maker] = {
     "cosine-decay": figures.cosine_decay,
     "coverage": figures.coverage,
     "permutation-error": figures.permutation_error,
+    "loss-by-length": trained.loss_by_length,
+    "loss-by-method": trained.loss_by_method,
+    "table-similarity": trained.table_similarity,
     "detection-matrix": controls.detection_matrix,
 }
 

@@ -1,0 +1,159 @@
+"""What trained decoders make of longer texts: by length, by method, and the learned table's rows."""
+
+from posinfo.tables.data import Data, Record, Row
+
+SUITE = "trained"
+TASKS = ("repeat", "recall")
+#: Names for people, in the order of figures.
+ENCODINGS = {
+    "rotary": "RoPE",
+    "t5": "T5 bias",
+    "alibi": "ALiBi",
+    "none": "no positions",
+    "sinusoidal": "sinusoidal",
+    "learned": "learned table",
+}
+METHODS = {
+    "none": "none",
+    "pi": "interpolation",
+    "ntk": "NTK-aware",
+    "dynamic_ntk": "dynamic NTK",
+    "abf": "ABF",
+    "yarn": "YaRN",
+    "yarn, no attention factor": "YaRN, frequencies alone",
+}
+#: Ways to read past a learned table's end.
+WAYS = ("clamped", "interpolated", "untrained rows")
+#: What is changed in the reading to find the cause.
+INTERVENTIONS = (
+    "distances clamped to L - 1", "distances clamped to L / 2", "window of L", "temperature",
+)  # fmt: skip
+
+
+def _of(row: Row) -> Record:
+    """The columns that all records of losses have."""
+    return {
+        "task": row["task"],
+        "loss": row["measured"],
+        "lowest": row["lowest"],
+        "highest": row["highest"],
+    }
+
+
+def _losses(data: Data, case: str, **where: object) -> list[Row]:
+    return data.rows(SUITE, case, begins="loss, ", relation="within", **where)
+
+
+def _whole(rows: list[Row], task: str, factor: int) -> Row:
+    """The loss over the whole stretch of a length, not over a half of it."""
+    found = [row for row in rows if (row["task"], row["factor"]) == (task, factor)]
+    return max(found, key=lambda row: row["position_to"] - row["position_from"])
+
+
+def loss_by_length(data: Data) -> list[Record]:
+    """Loss of each encoding, and of a clamped table, over stretches of positions."""
+    records: list[Record] = []
+    for encoding in data.config["decoder"]["encodings"]:
+        rows = _losses(data, "trained length", encoding=encoding)
+        if encoding == "learned":
+            rows += _losses(data, "learned table past its end", reading="clamped")
+        else:
+            rows += _losses(data, "past the trained length", encoding=encoding)
+        for task in TASKS:
+            of = [row for row in rows if row["task"] == task]
+            wide = {row["factor"]: _whole(of, task, row["factor"]) for row in of}
+            halves = [row for row in of if row is not wide[row["factor"]]]
+            records += [
+                {
+                    "encoding": encoding,
+                    "name": ENCODINGS[encoding] + (", clamped" if encoding == "learned" else ""),
+                    "position_from": row["position_from"],
+                    "position_to": row["position_to"],
+                    **_of(row),
+                }
+                for row in sorted(halves, key=lambda row: row["position_from"])
+            ]
+    return records
+
+
+def loss_by_method(data: Data) -> list[Record]:
+    """Loss of rotary decoders at each factor by method, zero-shot and tuned."""
+    case = "extension methods"
+    tuned = data.config["decoder"]["tuning"]["steps"]
+    records: list[Record] = []
+    for steps in (0, tuned):
+        for method, name in METHODS.items():
+            if steps and method not in data.config["decoder"]["tuning"]["methods"]:
+                continue
+            rows = _losses(data, case, method=method, tuned_steps=steps)
+            for factor in data.config["decoder"]["factors"]:
+                for task in TASKS:
+                    row = _whole(rows, task, factor)
+                    records.append(
+                        {
+                            "method": method,
+                            "name": name,
+                            "steps": steps,
+                            "factor": factor,
+                            **_of(row),
+                        }
+                    )
+    return records
+
+
+def table_similarity(data: Data) -> list[Record]:
+    """Mean cosine of a learned table's rows by their distance, before training and after."""
+    rows = data.rows(
+        SUITE, "rows of the learned table", begins="mean cosine of rows ", relation="within"
+    )
+    return [
+        {
+            "stage": row["stage"],
+            "distance": row["distance"],
+            "cosine": row["measured"],
+            "lowest": row["lowest"],
+            "highest": row["highest"],
+        }
+        for row in sorted(
+            rows, key=lambda row: (row["stage"] != "before training", row["distance"])
+        )
+    ]
+
+
+def twice_the_length(data: Data) -> list[Record]:
+    """What happens to a decoder trained at L when it reads 2L: every encoding and every method."""
+    factor = min(data.config["decoder"]["factors"])
+    tuned = data.config["decoder"]["tuning"]["steps"]
+    records: list[Record] = []
+
+    def line(encoding: str, how: str, steps: int, rows: list[Row]) -> None:
+        inside = _losses(data, "trained length", encoding=encoding)
+        record: Record = {"encoding": ENCODINGS[encoding], "how": how, "steps": steps}
+        for task in TASKS:
+            row = _whole(rows, task, factor)
+            record |= {
+                f"{task}_inside": _whole(inside, task, 1)["measured"],
+                task: row["measured"],
+                f"{task}_lowest": row["lowest"],
+                f"{task}_highest": row["highest"],
+            }
+        records.append(record)
+
+    encodings = data.config["decoder"]["encodings"]
+    for encoding in encodings:
+        if encoding != "learned":
+            rows = _losses(data, "past the trained length", encoding=encoding)
+            line(encoding, "as trained", 0, rows)
+    if "learned" in encodings:
+        for way in WAYS:
+            line("learned", way, 0, _losses(data, "learned table past its end", reading=way))
+    for method, name in METHODS.items():
+        if method != "none":
+            rows = _losses(data, "extension methods", method=method, tuned_steps=0)
+            line("rotary", name, 0, rows)
+    for method in data.config["decoder"]["tuning"]["methods"]:
+        rows = _losses(data, "extension methods", method=method, tuned_steps=tuned)
+        line("rotary", METHODS[method], tuned, rows)
+    for name in INTERVENTIONS:
+        line("rotary", name, 0, _losses(data, "cause", reading=name))
+    return records
