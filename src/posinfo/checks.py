@@ -113,6 +113,10 @@ def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 "suites.permutation.sentences",
                 f"{first!r} and {second!r} have not the same words",
             )
+    yield from _decoder_disagreements(config["decoder"])
+    near, length = config["suites"]["trained"]["near"], config["decoder"]["trained_length"]
+    if near >= length // 2:
+        yield "suites.trained.near", f"must be less than half of decoder.trained_length, {length}"
     peers = config["suites"]["peers"]
     if int(peers["proportion"] * peers["table"]["head_dim"] // 2) < 2:
         yield "suites.peers.proportion", "must turn two pairs or more of the table's head_dim"
@@ -128,6 +132,36 @@ def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                     f"suites.{suite}.{shown}.{key}",
                     f"{value} is not measured: {among} has {', '.join(map(str, allowed))}",
                 )
+
+
+def _decoder_disagreements(decoder: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    width, heads, length = (decoder[name] for name in ("width", "heads", "trained_length"))
+    if width % (2 * heads) or width // heads < 4:
+        yield (
+            "decoder.width",
+            f"must be heads, {heads}, times an even number of at least 4: heads turn pairs",
+        )
+    tasks = decoder["tasks"]
+    low, high = tasks["period"]
+    if low > high:
+        yield "decoder.tasks.period", "the first must be at most the second"
+    if high >= tasks["symbols"]:
+        yield "decoder.tasks.period", f"must be less than symbols, {tasks['symbols']}"
+    if tasks["prefix"] + high >= length:
+        yield (
+            "decoder.tasks.prefix",
+            f"with the longest period, {high}, must be less than trained_length, {length}",
+        )
+    if tasks["pairs"] > tasks["keys"]:
+        yield "decoder.tasks.pairs", f"must be at most keys, {tasks['keys']}"
+    # Pairs and questions take two places each; past the trained length questions have half a text.
+    if 4 * tasks["pairs"] > length - 2:
+        yield (
+            "decoder.tasks.pairs",
+            f"must be at most {(length - 2) // 4}: all must fit into a text",
+        )
+    if decoder["yarn"]["slow"] >= decoder["yarn"]["fast"]:
+        yield "decoder.yarn.slow", "must be less than fast"
 
 
 def check_implementations(config: Mapping[str, Any], files: Sequence[str]) -> None:

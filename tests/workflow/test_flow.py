@@ -13,6 +13,7 @@ from posinfo.catalogue import SUITES
 NON_SUITE = {
     "control_claims", "decide_ledger", "make_tables", "make_figures", "render_report", "all",
 }  # fmt: skip
+TRAINING = {"train_decoder": 2, "tune_decoder": 2}
 CONTROLS = "results/controls/claim-controls.csv"
 PAGE = "report/index.html"
 
@@ -20,9 +21,10 @@ PAGE = "report/index.html"
 def test_a_plain_run_makes_everything_and_says_so(finished):
     project, run = finished
     assert run.status == 0, run.output
-    assert run.jobs.pop("total") == len(SUITES) + len(NON_SUITE)
-    assert run.jobs == {"measure_suite": len(SUITES), **dict.fromkeys(NON_SUITE, 1),
-                        "total": len(SUITES) + len(NON_SUITE)}  # fmt: skip
+    assert run.jobs.pop("total") == len(SUITES) + len(NON_SUITE) + sum(TRAINING.values())
+    assert run.jobs == {
+        "measure_suite": len(SUITES), **dict.fromkeys(NON_SUITE, 1), **TRAINING
+    }  # fmt: skip
     for suite in SUITES:
         with open(project.folder / f"results/suites/{suite}.csv", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -65,6 +67,41 @@ def test_an_edit_to_the_library_schedules_exactly_its_suites(project, path, suit
         file.write("# edited\n")
     run = project.run("--dry-run")
     assert set(re.findall(r"output: results/suites/(\w+)\.csv", run.output)) == suites
+
+
+def test_an_edit_to_an_evaluation_trains_nothing(project):
+    for path in ("src/posinfo/suites/trained/cause.py", "src/posinfo/decoder/evaluation.py"):
+        with open(project.folder / path, "a", encoding="utf-8") as file:
+            file.write("# edited\n")
+    run = project.run("--dry-run")
+    assert re.findall(r"output: results/suites/(\w+)\.csv", run.output) == ["trained"]
+    assert not {"train_decoder", "tune_decoder"} & set(run.jobs), run.jobs
+
+
+def test_an_edit_to_training_trains_anew(project):
+    with open(project.folder / "src/posinfo/decoder/training.py", "a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    jobs = project.run("--dry-run").jobs
+    assert {name: jobs[name] for name in TRAINING} == TRAINING
+
+
+def test_another_setting_of_further_training_trains_no_decoder_from_nothing(project):
+    changed = {"decoder": {"tuning": {"steps": 2}}}
+    jobs = project.run("--dry-run", config=changed).jobs
+    assert jobs["tune_decoder"] == 2
+    assert "train_decoder" not in jobs
+
+
+def test_a_run_that_lost_some_trainings_repeats_those_alone(project):
+    """As after a kill: what was finished stays, and its bytes are those of a run from nothing."""
+    before = project.results()
+    for path in ("learned.safetensors", "rotary-yarn.safetensors"):
+        (project.folder / "results/trained" / path).unlink()
+    (project.folder / "results/suites/trained.csv").unlink()
+    run = project.run()
+    assert run.status == 0, run.output
+    assert (run.jobs["train_decoder"], run.jobs["tune_decoder"]) == (1, 1)
+    assert project.results() == before
 
 
 def test_an_edit_to_the_page_measures_nothing(project):

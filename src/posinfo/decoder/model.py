@@ -225,8 +225,8 @@ def _mask(positions: Tensor, reading: Reading) -> Tensor:
 def _temperature(positions: Tensor, reading: Reading) -> Tensor | float:
     """What the scores of each query [T, 1] are multiplied by: ln n / ln L from L keys on.
 
-    Source: Chiang and Cholak 2022 (arXiv 2202.12172), section 5.3, with the trained length as the
-    unit, so that nothing changes within it.
+    Source: Chiang and Cholak 2022 (arXiv 2202.12172), who multiply by ln n; here the trained length
+    is the unit, so that nothing changes within it.
     """
     if reading.temperature_from is None:
         return 1.0
@@ -235,7 +235,7 @@ def _temperature(positions: Tensor, reading: Reading) -> Tensor | float:
 
 
 def _bias(encoding: str, sizes: Sizes, weights: Weights, positions: Tensor) -> Tensor | None:
-    """What is added to the scores [S, N, h, T, T], if anything."""
+    """What is added to the scores, [h, T, T] or [S, 1, h, T, T], if anything."""
     if encoding == "alibi":
         return alibi.bias(positions, sizes.heads)
     if encoding == "t5":

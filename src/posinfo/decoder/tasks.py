@@ -1,7 +1,7 @@
 """Two synthetic tasks whose best possible loss is 0 nats at every token that counts.
 
-*Repeat*: after some symbols at random, others in some order, repeated to the end. From its second
-period on each token follows from what stands one period before. The pattern is found near by and
+*Repeat*: after some symbols at random, others in some order, repeated to the end. Once a symbol has
+come back each token follows from what stands one period before. The pattern is found near by and
 nowhere else, so that the order of what was just read matters at any length.
 
 *Recall*: a text begins with pairs of a key and a value; among random symbols, each key comes once
@@ -60,7 +60,7 @@ class Batch(NamedTuple):
 def repeat(
     language: Language, number: int, length: int, generator: torch.Generator, *, first: int = 0
 ) -> Batch:
-    """Texts [number, length] that end in a repeated pattern; its second period counts, and on.
+    """Texts [number, length] that end in a repeated pattern; after its first return all counts.
 
     In half of the texts it begins as early as it may, in the others up to ``prefix`` later: without
     the first half training needs many times as long to find what repeats.
@@ -79,7 +79,7 @@ def repeat(
     others = torch.rand(number, length, generator=generator) * (language.symbols - period)
     place = torch.arange(length) - begin
     chosen = torch.where(place >= 0, place % period, period + others.long())
-    return Batch(order.gather(1, chosen), place >= period)
+    return Batch(order.gather(1, chosen), place > period)
 
 
 def recall(

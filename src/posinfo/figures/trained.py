@@ -42,8 +42,9 @@ def _band(axes: Axes, style: Style, task: str, xs: list[float], of: Records, val
     colour = style.colours[place]
     axes.fill_between(xs, [r["lowest"] for r in of], [r["highest"] for r in of], color=colour,
                       alpha=0.25, linewidth=0)  # fmt: skip
-    axes.plot(xs, [r[value] for r in of], color=colour, marker=marker, markersize=4.5, linewidth=1.7,
-              linestyle="-" if place == 0 else (0, (4, 2)), clip_on=False)  # fmt: skip
+    axes.plot(xs, [r[value] for r in of], color=colour, marker=marker, markersize=4.5,
+              linewidth=1.7, linestyle="-" if place == 0 else (0, (4, 2)),
+              clip_on=False)  # fmt: skip
 
 
 def _key(figure: Figure, style: Style, height: float, top: float) -> None:

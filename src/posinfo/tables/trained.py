@@ -1,4 +1,4 @@
-"""What trained decoders make of longer texts: by length, by method, and the learned table's rows."""
+"""What trained decoders make of longer texts, by length and method, and a table's rows."""
 
 from posinfo.tables.data import Data, Record, Row
 

@@ -8,7 +8,7 @@ from posinfo.decoder.tasks import TASKS
 from posinfo.suites.base import Recorder
 from posinfo.suites.trained.suite import BOTH, SUITE, Trained, keeps, more, note_losses
 
-#: Methods that are read without any further training; the last is YaRN without its attention factor.
+#: Methods that are read without further training; the last is YaRN without its attention factor.
 METHODS = ("none", "pi", "ntk", "dynamic_ntk", "abf", "yarn", "yarn, no attention factor")
 PLAIN = ", no attention factor"
 #: What holds of each method, by factor and task, zero-shot: the loss rises, or stays.

@@ -92,7 +92,7 @@ class Trained:
 def note_losses(
     rows: Recorder, trained: Trained, name: str, read: Losses, factor: int, **about: Any
 ) -> None:
-    """Write down the losses of a reading, by task: as a whole, and over each half of its stretch."""
+    """Write down the losses of a reading by task, as a whole and over each half of its stretch."""
     end = factor * trained.length
     start = end // 2 if factor > 1 else 0
     middle = (start + end) // 2
@@ -145,7 +145,7 @@ def keeps(
     task: str,
     **about: Any,
 ) -> None:
-    """Assert that no seed's loss ``there`` is above ``here``, or above 0, by a tenth of guessing."""
+    """Assert that no seed's loss ``there`` is above ``here``, or 0, by a tenth of guessing."""
     if not trained.conclude:
         return
     differences = _differences(there, here, task) if here else there.seeds(task)

@@ -8,7 +8,6 @@ import torch
 from posinfo.decoder import settings
 from posinfo.decoder.evaluation import cosines, enlarged, interpolated
 from posinfo.decoder.model import AS_TRAINED, Reading, draw
-from posinfo.decoder.tasks import TASKS
 from posinfo.reference import spread
 from posinfo.suites.base import Recorder
 from posinfo.suites.trained.suite import (
@@ -17,6 +16,7 @@ from posinfo.suites.trained.suite import (
     EVIDENCE,
     SUITE,
     Trained,
+    keeps,
     mean,
     more,
     note_losses,
@@ -25,6 +25,12 @@ from posinfo.suites.trained.suite import (
 #: What an embedding says of an index past its end.
 OUT_OF_RANGE = "IndexError: index out of range in self"
 ENCODING = "learned"
+#: On which tasks the loss rises by each way around the end, and on which it stays. What was stated
+#: in trained rows is found by content from anywhere; the order past the end is lost.
+RISES = {
+    "clamped": ("repeat",), "interpolated": ("repeat", BOTH), "untrained rows": ("repeat",),
+}  # fmt: skip
+STAYS = {"clamped": ("recall",), "interpolated": (), "untrained rows": ("recall",)}
 
 
 def readings(trained: Trained, table: torch.Tensor, factor: int, seed: int) -> dict[str, Reading]:
@@ -60,17 +66,26 @@ def past_the_end(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         ways = readings(trained, weights["positions"], factor, parameters["seed"])
         for way, reading in ways.items():
             there = trained.bench.read(ENCODING, weights, factor, reading)
-            note_losses(rows, trained, f"{ENCODING}, {way}", there, factor, encoding=ENCODING,
-                        reading=way)  # fmt: skip
-            for task in (*TASKS, BOTH):
-                more(rows, trained, f"rise of the loss at {factor} L, {ENCODING}, {way}", there, here,
-                     task, reading=way, **about)  # fmt: skip
-                more(rows, trained, f"loss at {factor} L above that of rotary, {ENCODING}, {way}",
-                     there, turned, task, reading=f"{way}, against rotary", **about)  # fmt: skip
+            name = f"{ENCODING}, {way}"
+            note_losses(rows, trained, name, there, factor, encoding=ENCODING, reading=way)
+            rise = f"rise of the loss at {factor} L, {name}"
+            for task in RISES[way]:
+                more(rows, trained, rise, there, here, task, reading=way, **about)
+            for task in STAYS[way]:
+                keeps(rows, trained, rise, there, here, task, reading=way, **about)
+            # Rotary decoders beside it: better at what is near by, and worse at what is far back.
+            against = {"reading": f"{way}, against rotary", **about}
+            if factor == min(trained.factors):
+                more(rows, trained, f"loss at {factor} L above that of rotary, {name}", there,
+                     turned, "repeat", **against)  # fmt: skip
+            elif "recall" in STAYS[way]:
+                more(rows, trained, f"loss of rotary at {factor} L above that of {name}", turned,
+                     there, "recall", **against)  # fmt: skip
         inside = trained.bench.inside(ENCODING, weights, factor, ways["interpolated"])
-        for task in (*TASKS, BOTH):
-            more(rows, trained, f"rise of the loss within L, {ENCODING}, interpolated to {factor} L",
-                 inside, here, task, reading="interpolated, within L", **about)  # fmt: skip
+        rise = f"rise of the loss within L, {ENCODING}, interpolated to {factor} L"
+        for task in RISES["interpolated"]:
+            more(rows, trained, rise, inside, here, task, reading="interpolated, within L",
+                 **about)  # fmt: skip
 
 
 @SUITE.case("rows of the learned table")
