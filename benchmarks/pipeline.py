@@ -6,10 +6,10 @@ First the decoders are trained, on two cores, beside a calibration: a fixed numb
 bare loop. All that follows begins with these weights, for training would hide everything else. In
 each round, in turns: the pipeline from nothing but the weights on two cores; one Python process
 that does all of it in a row (benchmarks/bare.py); the same as a notebook, executed by nbconvert; a
-run with nothing to do, against `snakemake --version`; `posinfo check` on a right function and on a wrong
-one, against `import torch`; and a run after an edit to a page template. Times on one machine drift,
-so ratios are taken round by round, and the median is printed. --update writes the table into
-README.md.
+run with nothing to do, against `snakemake --version`; `posinfo check` on a right function and on a
+wrong one, against `import torch`; and a run after an edit to a page template. Times on one machine
+drift, so ratios are taken round by round, and the median is printed. --update writes the table
+into README.md.
 """
 
 import argparse

@@ -108,8 +108,9 @@ class Sample:
 
     def halves(self, start: int = 0, end: int | None = None) -> tuple[Tensor, Tensor]:
         """Means of the texts over all seeds: those of the one set, and of the other."""
-        first, second = self.by_text(start, end).double().mean(0).chunk(2)
-        return first, second
+        means = self.by_text(start, end).double().mean(0)
+        middle = (len(means) + 1) // 2
+        return means[:middle], means[middle:]
 
 
 @dataclass(frozen=True)

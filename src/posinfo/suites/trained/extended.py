@@ -6,20 +6,66 @@ from typing import Any
 from posinfo.decoder.settings import extended
 from posinfo.decoder.tasks import TASKS
 from posinfo.suites.base import Recorder
-from posinfo.suites.trained.suite import BOTH, SUITE, Trained, keeps, more, note_losses
+from posinfo.suites.trained.suite import (
+    BOTH,
+    SUITE,
+    Expected,
+    Trained,
+    keeps,
+    more,
+    note_losses,
+)
 
 #: Methods that are read without further training; the last is YaRN without its attention factor.
 METHODS = ("none", "pi", "ntk", "dynamic_ntk", "abf", "yarn", "yarn, no attention factor")
 PLAIN = ", no attention factor"
 #: What holds of each method, by factor and task, zero-shot: the loss rises, or stays.
-DEGRADES: Mapping[str, tuple[tuple[int, str], ...]] = {}
-STAYS: Mapping[str, tuple[tuple[int, str], ...]] = {}
+DEGRADES: Expected = {
+    "none": ((2, "repeat"), (4, "repeat"), (4, "recall"), (8, "repeat"), (8, "recall")),
+    "pi": (
+        (2, "repeat"), (2, "recall"), (4, "repeat"), (4, "recall"), (8, "repeat"), (8, "recall"),
+    ),
+    "ntk": ((4, "repeat"), (8, "repeat"), (8, "recall")),
+    "dynamic_ntk": ((4, "repeat"), (8, "repeat")),
+    "abf": ((4, "repeat"), (8, "repeat")),
+    "yarn": ((4, "repeat"), (8, "repeat")),
+    "yarn, no attention factor": ((4, "repeat"), (8, "repeat")),
+}  # fmt: skip
+STAYS: Expected = {
+    "yarn": ((2, "recall"), (2, BOTH)),
+    "yarn, no attention factor": ((2, "recall"),),
+    "dynamic_ntk": ((2, "recall"),),
+}
 #: The same after tuning.
-DEGRADES_TUNED: Mapping[str, tuple[tuple[int, str], ...]] = {}
-STAYS_TUNED: Mapping[str, tuple[tuple[int, str], ...]] = {}
+DEGRADES_TUNED: Expected = {
+    "none": ((4, "repeat"), (4, "recall"), (8, "repeat"), (8, "recall")),
+    "pi": ((2, "repeat"), (4, "repeat"), (4, "recall"), (8, "repeat"), (8, "recall")),
+    "ntk": ((8, "repeat"),),
+    "abf": ((4, "repeat"), (8, "repeat")),
+    "yarn": ((8, "repeat"),),
+}
+STAYS_TUNED: Expected = {
+    "ntk": ((2, "recall"),),
+    "abf": ((2, "recall"), (2, BOTH), (4, "recall")),
+    "yarn": ((2, "repeat"), (2, "recall"), (4, "recall")),
+}
 #: Where tuning lowers the loss, and where a method, zero-shot, is better than none.
-HELPED: Mapping[str, tuple[tuple[int, str], ...]] = {}
-BETTER: Mapping[str, tuple[tuple[int, str], ...]] = {}
+HELPED: Expected = {
+    "none": ((2, BOTH), (4, BOTH), (8, BOTH)),
+    "pi": ((2, BOTH), (4, BOTH), (8, BOTH)),
+    "ntk": ((2, BOTH), (4, BOTH), (8, BOTH)),
+    "abf": ((4, BOTH), (8, BOTH)),
+    "yarn": ((4, BOTH), (8, BOTH)),
+}
+BETTER: Expected = {
+    "ntk": ((2, BOTH), (4, BOTH), (8, BOTH)),
+    "dynamic_ntk": ((2, BOTH), (4, BOTH), (8, BOTH)),
+    "abf": ((4, BOTH), (8, BOTH)),
+    "yarn": ((2, BOTH), (4, BOTH), (8, BOTH)),
+    "yarn, no attention factor": ((2, BOTH), (4, BOTH), (8, BOTH)),
+}
+#: Where YaRN's attention factor lowers the loss, beside its frequencies.
+SHARPENED = ((4, "repeat"), (8, "repeat"))
 
 
 @SUITE.case("extension methods")
@@ -48,6 +94,11 @@ def extension_methods(rows: Recorder, parameters: Mapping[str, Any]) -> None:
                 if (factor, task) in BETTER.get(method, ()):
                     more(rows, trained, f"loss at {factor} L of none above that of {method}",
                          zero["none"], there, task, reading="against none", **told)  # fmt: skip
+        for task in (task for at, task in SHARPENED if at == factor):
+            more(rows, trained, f"loss at {factor} L of YaRN's frequencies above that of YaRN",
+                 zero[f"yarn{PLAIN}"], zero["yarn"], task, factor=factor, encoding="rotary",
+                 method="yarn", reading="against its frequencies alone",
+                 tuned_steps=0)  # fmt: skip
         for method in trained.decoder["tuning"]["methods"]:
             tuned = trained.weights(f"rotary-{method}", f"{factor}/")
             reading = extended(trained.decoder, method, factor)

@@ -33,9 +33,13 @@ DECODER = "posinfo.decoder"
 EVIDENCE = "trained"
 #: Two sets of texts may differ by so many standard errors of their means, and by this many nats.
 ERRORS, FLOOR = 6.0, 1e-3
+#: Texts in a set without which a stretch is left out.
+FEWEST = 4
 #: Share of what guessing costs up to which a loss counts as kept.
 KEPT = 0.1
 BOTH = "both"
+#: What is asserted of some readings: factors and tasks.
+Expected = Mapping[str, tuple[tuple[int, str], ...]]
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,8 @@ def note_losses(
         sample = read.by_task[task]
         for first, last in ((start, end), (start, middle), (middle, end)):
             one, other = sample.halves(first, last)
+            if len(other) < FEWEST:
+                continue  # of a few texts no error can be told
             seeds = sample.by_seed(first, last)
             bound = ERRORS * (_error(one) ** 2 + _error(other) ** 2) ** 0.5 + FLOOR
             rows.within(
@@ -112,7 +118,7 @@ def note_losses(
 
 
 def _error(means: Tensor) -> float:
-    return (means.std() / len(means) ** 0.5).item() if len(means) > 1 else 0.0
+    return (means.std() / len(means) ** 0.5).item()
 
 
 def more(
