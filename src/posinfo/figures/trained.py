@@ -12,8 +12,8 @@ from posinfo.figures.style import TEXT, WIDTH, Style, canvas
 
 Records = Sequence[Mapping[str, Any]]
 
-#: A task's place among the colours, and its marker.
-_TASKS = {"repeat": (0, "o"), "recall": (1, "s")}
+#: Markers and strokes of the two lines of a panel.
+_LINES = (("o", "-"), ("s", (0, (4, 2))))
 
 
 def _grid(count: int, columns: int, panel: float, gap: float, top: float, below: float):
@@ -36,91 +36,89 @@ def _grid(count: int, columns: int, panel: float, gap: float, top: float, below:
     return canvas(height), places, height
 
 
-def _band(axes: Axes, style: Style, task: str, xs: list[float], of: Records, value: str) -> None:
+def _panel(
+    figure: Figure, place: tuple[float, float, float, float], name: str, high: float
+) -> Axes:
+    """An empty panel from 0 to the highest loss of all."""
+    axes = figure.add_axes(place)
+    axes.set_ylim(0, high)
+    axes.set_yticks([0, 2, 4, 6] if high > 4 else [0, 1, 2, 3])
+    axes.set_ylim(0, high)
+    axes.grid(True, axis="y", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.set_title(name, pad=4, fontsize=TEXT - 0.5)
+    axes.tick_params(labelleft=place[0] < 0.3)
+    return axes
+
+
+def _band(axes: Axes, style: Style, number: int, xs: list[float], of: Records) -> None:
     """A line with its markers, and around it the seeds from the lowest to the highest."""
-    place, marker = _TASKS[task]
-    colour = style.colours[place]
-    axes.fill_between(xs, [r["lowest"] for r in of], [r["highest"] for r in of], color=colour,
-                      alpha=0.25, linewidth=0)  # fmt: skip
-    axes.plot(xs, [r[value] for r in of], color=colour, marker=marker, markersize=4.5,
-              linewidth=1.7, linestyle="-" if place == 0 else (0, (4, 2)),
-              clip_on=False)  # fmt: skip
+    colour, (marker, stroke) = style.colours[number], _LINES[number]
+    low, high = ([r[end] for r in of] for end in ("lowest", "highest"))
+    axes.fill_between(xs, low, high, color=colour, alpha=0.25, linewidth=0, clip_on=False)
+    axes.plot(xs, [r["loss"] for r in of], color=colour, marker=marker, markersize=4.5,
+              linewidth=1.7, linestyle=stroke, clip_on=False)  # fmt: skip
 
 
-def _key(figure: Figure, style: Style, height: float, top: float) -> None:
+def _key(figure: Figure, style: Style, height: float, top: float, names: Sequence[str]) -> None:
     """What the two lines are, above the panels."""
     axes = figure.add_axes((0, 1 - top / height, 1, top / height))
     axes.set_axis_off()
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(0, top)
-    names = {"repeat": "repeat a pattern", "recall": "recall from the start"}
-    for task, at in (("repeat", 62), ("recall", 250)):
-        place, marker = _TASKS[task]
-        axes.plot([at, at + 26], [top - 12] * 2, color=style.colours[place], linewidth=1.7,
-                  linestyle="-" if place == 0 else (0, (4, 2)))  # fmt: skip
-        axes.plot([at + 13], [top - 12], color=style.colours[place], marker=marker, markersize=4.5)
-        axes.annotate(names[task], (at + 32, top - 12), va="center", color=style.colours[place])
+    for number, (name, at) in enumerate(zip(names, (58, 210), strict=True)):
+        colour, (marker, stroke) = style.colours[number], _LINES[number]
+        axes.plot([at, at + 13, at + 26], [top - 12] * 3, color=colour, linewidth=1.7,
+                  linestyle=stroke, marker=marker, markevery=[1], markersize=4.5,
+                  clip_on=False)  # fmt: skip
+        axes.annotate(name, (at + 32, top - 12), va="center", color=colour)
 
 
 def loss_by_length(records: Records, style: Style) -> Figure:
     """A panel an encoding, a line a task: loss against position, and where training ended."""
     names = groups(records, "name")
     top, below = 52.0, 52.0
-    figure, places, height = _grid(len(names), 2, 104.0, 34.0, top, below)
-    _key(figure, style, height, top - 22)
+    figure, places, height = _grid(len(names), 2, 104.0, 26.0, top, below)
+    _key(figure, style, height, top - 22, ["repeat a pattern", "recall from the start"])
     length = min(r["position_to"] for r in records if r["position_from"] == 0) * 2
     last = max(r["position_to"] for r in records)
     high = max(r["highest"] for r in records) * 1.05
     ticks = [length * 2**step for step in range(int(math.log2(last / length)) + 1)]
     for (name, of), place in zip(names.items(), places, strict=True):
-        axes = figure.add_axes(place)
+        axes = _panel(figure, place, name, high)
         axes.set_xscale("log", base=2)
         axes.set_xlim(length / 4, last)
-        axes.set_ylim(0, high)
         axes.set_xticks(ticks, labels=["L", *(f"{2**n}L" for n in range(1, len(ticks)))])
         axes.minorticks_off()
-        axes.grid(True, linewidth=0.8)
-        axes.set_axisbelow(True)
+        axes.tick_params(labelbottom=place in places[-2:])
         axes.axvline(length, color=style.ink, linewidth=1.2, linestyle=(0, (1, 2)))
-        for task, lines in groups(of, "task").items():
-            xs = [max((r["position_from"] + r["position_to"]) / 2, length / 4) for r in lines]
-            _band(axes, style, task, xs, lines, "loss")
-        axes.set_title(name, pad=5, fontsize=TEXT)
-        axes.tick_params(labelleft=place[0] < 0.3)
+        for number, lines in enumerate(groups(of, "task").values()):
+            xs = [(r["position_from"] + r["position_to"]) / 2 for r in lines]
+            _band(axes, style, number, xs, lines)
     figure.text(0.55, 6 / height, "position", ha="center", va="bottom")
     figure.text(2 / WIDTH, 0.5, "nats above the best possible", rotation=90, ha="left", va="center")
     return figure
 
 
 def loss_by_method(records: Records, style: Style) -> Figure:
-    """A line of panels a method: zero-shot at the left, tuned at the right; loss against factor."""
+    """A panel a method: loss against the length, as it is and after a short training."""
     methods = groups(records, "name")
     factors = sorted({r["factor"] for r in records})
-    top, below = 76.0, 52.0
-    figure, places, height = _grid(2 * len(methods), 2, 74.0, 30.0, top, below)
-    _key(figure, style, height, top - 46)
+    top, below = 52.0, 52.0
+    figure, places, height = _grid(len(methods), 2, 78.0, 30.0, top, below)
+    steps = sorted({r["steps"] for r in records})
+    _key(
+        figure, style, height, top - 22, ["zero-shot", f"after {steps[-1]:g} steps at that length"]
+    )
     high = max(r["highest"] for r in records) * 1.05
-    tuned = max(r["steps"] for r in records)
-    for number, (name, of) in enumerate(methods.items()):
-        for side, steps in enumerate((0, tuned)):
-            lines = [r for r in of if r["steps"] == steps]
-            place = places[2 * number + side]
-            if not lines:
-                continue
-            axes = figure.add_axes(place)
-            axes.set_xscale("log", base=2)
-            axes.set_xlim(factors[0] / 1.15, factors[-1] * 1.15)
-            axes.set_ylim(0, high)
-            axes.set_xticks(factors, labels=[f"{factor}L" for factor in factors])
-            axes.minorticks_off()
-            axes.grid(True, linewidth=0.8)
-            axes.set_axisbelow(True)
-            for task, some in groups(lines, "task").items():
-                _band(axes, style, task, [r["factor"] for r in some], some, "loss")
-            axes.set_title(name, pad=4, fontsize=TEXT - 1)
-            axes.tick_params(labelleft=side == 0)
-    for side, text in ((0, "zero-shot"), (1, f"after {tuned:g} steps")):
-        figure.text(places[side][0], 1 - 46 / height, text, weight="bold", va="center")
+    for (name, of), place in zip(methods.items(), places, strict=True):
+        axes = _panel(figure, place, name, high)
+        axes.set_xscale("log", base=2)
+        axes.set_xlim(factors[0] / 1.1, factors[-1] * 1.1)
+        axes.set_xticks(factors, labels=[f"{factor}L" for factor in factors])
+        axes.minorticks_off()
+        for number, lines in groups(of, "steps").items():
+            _band(axes, style, steps.index(number), [r["factor"] for r in lines], lines)
     figure.text(0.55, 6 / height, "length that is read", ha="center", va="bottom")
     figure.text(2 / WIDTH, 0.5, "nats above the best possible", rotation=90, ha="left", va="center")
     return figure

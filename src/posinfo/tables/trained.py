@@ -77,7 +77,7 @@ def loss_by_length(data: Data) -> list[Record]:
 
 
 def loss_by_method(data: Data) -> list[Record]:
-    """Loss of rotary decoders at each factor by method, zero-shot and tuned."""
+    """Loss of rotary decoders on repeated patterns by method and factor, as it is and tuned."""
     case = "extension methods"
     tuned = data.config["decoder"]["tuning"]["steps"]
     records: list[Record] = []
@@ -87,17 +87,8 @@ def loss_by_method(data: Data) -> list[Record]:
                 continue
             rows = _losses(data, case, method=method, tuned_steps=steps)
             for factor in data.config["decoder"]["factors"]:
-                for task in TASKS:
-                    row = _whole(rows, task, factor)
-                    records.append(
-                        {
-                            "method": method,
-                            "name": name,
-                            "steps": steps,
-                            "factor": factor,
-                            **_of(row),
-                        }
-                    )
+                about = {"method": method, "name": name, "steps": steps, "factor": factor}
+                records.append(about | _of(_whole(rows, "repeat", factor)))
     return records
 
 
