@@ -66,7 +66,7 @@ def _key(figure: Figure, style: Style, height: float, top: float, names: Sequenc
     axes.set_axis_off()
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(0, top)
-    for number, (name, at) in enumerate(zip(names, (58, 210), strict=True)):
+    for number, (name, at) in enumerate(zip(names, (58, 236), strict=True)):
         colour, (marker, stroke) = style.colours[number], _LINES[number]
         axes.plot([at, at + 13, at + 26], [top - 12] * 3, color=colour, linewidth=1.7,
                   linestyle=stroke, marker=marker, markevery=[1], markersize=4.5,
@@ -107,12 +107,11 @@ def loss_by_method(records: Records, style: Style) -> Figure:
     top, below = 52.0, 52.0
     figure, places, height = _grid(len(methods), 2, 78.0, 30.0, top, below)
     steps = sorted({r["steps"] for r in records})
-    _key(
-        figure, style, height, top - 22, ["zero-shot", f"after {steps[-1]:g} steps at that length"]
-    )
+    _key(figure, style, height, top - 22, ["zero-shot", f"after {steps[-1]:g} steps there"])
     high = max(r["highest"] for r in records) * 1.05
     for (name, of), place in zip(methods.items(), places, strict=True):
         axes = _panel(figure, place, name, high)
+        axes.tick_params(labelbottom=place in places[-2:])
         axes.set_xscale("log", base=2)
         axes.set_xlim(factors[0] / 1.1, factors[-1] * 1.1)
         axes.set_xticks(factors, labels=[f"{factor}L" for factor in factors])
