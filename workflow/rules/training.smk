@@ -13,6 +13,7 @@ TRAINED = [
     for path in (weights, weights.replace(".safetensors", ".csv"))
 ]
 
+
 wildcard_constraints:
     encoding="|".join(ENCODINGS),
     method="|".join(TUNED),

@@ -12,8 +12,8 @@ from posinfo.figures.style import TEXT, WIDTH, Style, canvas
 
 Records = Sequence[Mapping[str, Any]]
 
-#: Markers and strokes of the two lines of a panel.
-_LINES = (("o", "-"), ("s", (0, (4, 2))))
+#: Strokes of the two lines of a panel; a marker at each point would double the file.
+_LINES = ("-", (0, (4, 2)))
 
 
 def _grid(count: int, columns: int, panel: float, gap: float, top: float, below: float):
@@ -52,12 +52,12 @@ def _panel(
 
 
 def _band(axes: Axes, style: Style, number: int, xs: list[float], of: Records) -> None:
-    """A line with its markers, and around it the seeds from the lowest to the highest."""
-    colour, (marker, stroke) = style.colours[number], _LINES[number]
+    """A line, and around it the seeds from the lowest to the highest."""
+    colour, stroke = style.colours[number], _LINES[number]
     low, high = ([r[end] for r in of] for end in ("lowest", "highest"))
     axes.fill_between(xs, low, high, color=colour, alpha=0.25, linewidth=0, clip_on=False)
-    axes.plot(xs, [r["loss"] for r in of], color=colour, marker=marker, markersize=4.5,
-              linewidth=1.7, linestyle=stroke, clip_on=False)  # fmt: skip
+    axes.plot(xs, [r["loss"] for r in of], color=colour, linewidth=1.9, linestyle=stroke,
+              clip_on=False)  # fmt: skip
 
 
 def _key(figure: Figure, style: Style, height: float, top: float, names: Sequence[str]) -> None:
@@ -67,9 +67,8 @@ def _key(figure: Figure, style: Style, height: float, top: float, names: Sequenc
     axes.set_xlim(0, WIDTH)
     axes.set_ylim(0, top)
     for number, (name, at) in enumerate(zip(names, (58, 236), strict=True)):
-        colour, (marker, stroke) = style.colours[number], _LINES[number]
-        axes.plot([at, at + 13, at + 26], [top - 12] * 3, color=colour, linewidth=1.7,
-                  linestyle=stroke, marker=marker, markevery=[1], markersize=4.5,
+        colour, stroke = style.colours[number], _LINES[number]
+        axes.plot([at, at + 26], [top - 12] * 2, color=colour, linewidth=1.9, linestyle=stroke,
                   clip_on=False)  # fmt: skip
         axes.annotate(name, (at + 32, top - 12), va="center", color=colour)
 
