@@ -299,6 +299,7 @@ def test_a_suite_is_told_its_section_and_what_is_shared():
         own = set(config["suites"][suite])
         own |= {"packages"} if suite in extras.NEEDED else set()
         own |= {"implementations"} if suite == "implementations" else set()
+        own |= {"decoder", "weights"} if suite == "trained" else set()
         assert told.keys() == shared_parameters(config).keys() | own
         assert {key: told[key] for key in config["suites"][suite]} == config["suites"][suite]
         assert told.keys() & {"suites", "claims"} == set()

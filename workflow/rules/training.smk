@@ -19,12 +19,6 @@ wildcard_constraints:
     method="|".join(TUNED),
 
 
-# All of the training, and nothing else: `snakemake --cores 4 train`.
-rule train:
-    input:
-        TRAINED,
-
-
 rule train_decoder:
     input:
         library=library("posinfo.decoder.jobs", "posinfo.decoder.process"),
