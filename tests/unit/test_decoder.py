@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from posinfo import scaling
-from posinfo.decoder import jobs, settings
+from posinfo.decoder import jobs, model, settings
 from posinfo.decoder.evaluation import Bench, cosines, enlarged, interpolated
 from posinfo.decoder.model import ENCODINGS, Reading, Sizes, draw, logits
 from posinfo.decoder.tasks import Batch, Language, batch, recall, repeat
@@ -172,6 +172,22 @@ def test_the_temperature_is_one_up_to_the_trained_length_and_then_grows():
     warmer = logits("rotary", SIZES, weights, ids, Reading(temperature_from=8))
     torch.testing.assert_close(plain[..., :8, :], warmer[..., :8, :])
     assert not torch.allclose(plain[..., 9:, :], warmer[..., 9:, :], atol=1e-4)
+
+
+@pytest.mark.parametrize("encoding", ["none", "sinusoidal", "alibi", "t5", "rotary"])
+@pytest.mark.parametrize(
+    "reading", [Reading(), Reading(clamp=7), Reading(window=6), Reading(temperature_from=8)]
+)
+def test_scores_in_blocks_are_those_of_all_queries_at_once(encoding, reading, monkeypatch):
+    """Blocks that divide the length, and that do not; keys out of sight are nobody's."""
+    weights, ids = weights_of(encoding), some_ids(40)
+    monkeypatch.setattr(model, "BLOCK", 40)
+    whole = logits(encoding, SIZES, weights, ids, reading)
+    for block in (8, 15):
+        monkeypatch.setattr(model, "BLOCK", block)
+        torch.testing.assert_close(
+            logits(encoding, SIZES, weights, ids, reading), whole, atol=1e-5, rtol=1e-4
+        )
 
 
 def test_rows_of_the_table_are_those_that_are_named():

@@ -19,8 +19,13 @@ from posinfo.encodings import alibi, rotary, sinusoidal, t5
 ENCODINGS = ("none", "learned", "sinusoidal", "alibi", "t5", "rotary")
 #: Added to the mean square before the root.
 EPSILON = 1e-6
+#: Queries whose scores are computed at once: keys behind the last of them are left out, for no
+#: query of theirs sees them. In long texts that saves nearly half of the scores.
+BLOCK = 32
 
 Weights = Mapping[str, Tensor]
+#: Queries and keys, turned.
+Turned = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -177,15 +182,20 @@ def logits(
         x = x + torch.stack([embedding(rows, one) for one in table]).unsqueeze(1)
     elif encoding == "sinusoidal":
         x = x + sinusoidal.code(positions, sizes.width, sizes.base)
-    seen, scale = _mask(positions, reading), _temperature(positions, reading)
-    added = _bias(encoding, sizes, weights, positions)
+    hidden, bias = _mask(positions, reading), _bias(encoding, sizes, weights, positions)
+    added = hidden if bias is None else bias + hidden
+    scale = _temperature(positions, reading) / math.sqrt(sizes.head_dim)
     turn = _rotation(encoding, sizes, positions, reading)
     for layer in range(sizes.layers):
         q, k, v = _heads(_times(_norm(x), weights[f"{layer}.qkv"]), sizes.heads)
-        scores = turn(q, k) * (scale / math.sqrt(sizes.head_dim))
-        if added is not None:
-            scores = scores + added
-        attended = (scores + seen).softmax(-1) @ v
+        near, far = turn(q * scale, k)
+        attended = torch.cat(
+            [
+                _attend(near, far, v, added, reading.clamp, start, min(start + BLOCK, length))
+                for start in range(0, length, BLOCK)
+            ],
+            -2,
+        )
         x = x + _times(attended.transpose(2, 3).flatten(-2), weights[f"{layer}.output"])
         x = x + _times(gelu(_times(_norm(x), weights[f"{layer}.up"])), weights[f"{layer}.down"])
     return _times(_norm(x), weights["readout"])
@@ -251,26 +261,50 @@ def _bias(encoding: str, sizes: Sizes, weights: Weights, positions: Tensor) -> T
 
 def _rotation(
     encoding: str, sizes: Sizes, positions: Tensor, reading: Reading
-) -> Callable[[Tensor, Tensor], Tensor]:
-    """The function that gives the scores [..., T, T] of queries and keys [..., T, d_head]."""
+) -> Callable[[Tensor, Tensor], tuple[Turned, Turned | None]]:
+    """How queries and keys [..., T, d_head] are turned: for all, and for those beyond a clamp."""
     if encoding != "rotary":
-        return lambda q, k: q @ k.transpose(-1, -2)
+        return lambda q, k: ((q, k), None)
     thetas = reading.frequencies
     if thetas is None:
         thetas = rotary.frequencies(sizes.head_dim, sizes.base)
     angles = rotary.angles(positions, thetas)
+    constant = rotary.angles(torch.tensor([reading.clamp or 0]), thetas)
 
     def turned(x: Tensor, by: Tensor) -> Tensor:
         return rotary.rotate_by(x, reading.factor * by.cos(), reading.factor * by.sin())
 
-    def scores(q: Tensor, k: Tensor) -> Tensor:
-        near = turned(q, angles) @ turned(k, angles).transpose(-1, -2)
+    def both(q: Tensor, k: Tensor) -> tuple[Turned, Turned | None]:
+        near = turned(q, angles), turned(k, angles)
         if reading.clamp is None:
-            return near
+            return near, None
         # All that lies further than the clamp is as far as the clamp: the query turned by so many
         # positions, the key by none.
-        constant = rotary.angles(torch.tensor([reading.clamp]), thetas)
-        far = turned(q, constant) @ turned(k, 0 * constant).transpose(-1, -2)
-        return torch.where(positions.unsqueeze(-1) - positions > reading.clamp, far, near)
+        return near, (turned(q, constant), turned(k, 0 * constant))
 
-    return scores
+    return both
+
+
+def _attend(
+    near: Turned,
+    far: Turned | None,
+    v: Tensor,
+    added: Tensor,
+    clamp: int | None,
+    start: int,
+    end: int,
+) -> Tensor:
+    """What the queries from ``start`` to before ``end`` read, [..., end - start, d_head].
+
+    ``far`` is what counts in the place of ``near`` where the distance is above ``clamp``.
+    """
+    scores = _scores(near, start, end)
+    if far is not None:
+        distance = torch.arange(start, end).unsqueeze(-1) - torch.arange(end)
+        scores = torch.where(distance > clamp, _scores(far, start, end), scores)
+    return (scores + added[..., start:end, :end]).softmax(-1) @ v[..., :end, :]
+
+
+def _scores(turned: Turned, start: int, end: int) -> Tensor:
+    q, k = turned
+    return q[..., start:end, :] @ k[..., :end, :].transpose(-1, -2)
