@@ -43,7 +43,7 @@ const overflow = (tab) =>
     const root = document.documentElement;
     const out = [...document.body.querySelectorAll("*")]
       .filter((one) => !one.closest(".scroll") || one.matches(".scroll"))
-      .filter((one) => !one.closest(".hidden, .skip, .sprite"))
+      .filter((one) => !one.closest(".hidden, .links i, .skip, .sprite"))
       .filter((one) => one.getBoundingClientRect().right > root.clientWidth + 1);
     return {
       sideways: root.scrollWidth - root.clientWidth,
@@ -183,6 +183,14 @@ async function injection() {
   return { ...ran, requests: seen.requests, refused: seen.errors };
 }
 
+// What is seen of each figure: the page carries one drawing for both themes.
+async function pictures(tab, name) {
+  const found = await tab.locator("figure img").all();
+  const paths = found.map((_, place) => join(folder, `${name}-${place}.png`));
+  for (const [place, one] of found.entries()) await one.screenshot({ path: paths[place] });
+  return paths;
+}
+
 async function paper() {
   const { context, tab } = await open({ viewport: { width: PAPER, height: 1000 } });
   await tab.emulateMedia({ media: "print", colorScheme: "dark" });
@@ -200,6 +208,7 @@ async function paper() {
       ),
     };
   });
+  found.pictures = await pictures(tab, "paper");
   await tab.pdf({ path: join(folder, "report.pdf"), preferCSSPageSize: true });
   await context.close();
   return found;
@@ -207,6 +216,7 @@ async function paper() {
 
 const { context, tab, seen } = await open({ viewport: { width: 1280, height: 900 } });
 const result = { light: await structure(tab), requests: seen.requests, errors: seen.errors };
+result.pictures = { light: await pictures(tab, "light") };
 result.keyboard = await keyboard(tab);
 result.widths = {};
 for (const folded of [true, false]) {
@@ -219,6 +229,7 @@ for (const folded of [true, false]) {
 await context.close();
 const dark = await open({ colorScheme: "dark" });
 result.dark = await structure(dark.tab);
+result.pictures.dark = await pictures(dark.tab, "dark");
 await dark.context.close();
 result.axe = { light: await accessibility("light"), dark: await accessibility("dark") };
 result.visible = { with: await visibleText(true), without: await visibleText(false) };

@@ -149,8 +149,8 @@ def test_a_smaller_drawing_draws_the_same():
         'font-family="DejaVu Sans, Verdana, sans-serif"><style>'
         "*{stroke-linejoin:round;stroke-linecap:butt}.a{fill:none;stroke:#123456}"
         ".b{clip-path:url(#i0)}.c{stroke:#123456;stroke-width:.8}.d{stroke:#123456}"
-        '.e{font-size:14px}</style><path d="M1 1h2" class="a b"/>'
-        '<defs><path d="M0 0v3.5" id="i1" class="c"/></defs>'
+        '.e{font-size:14px}</style><path d="M1,1h2" class="a b"/>'
+        '<defs><path d="M0,0v3.5" id="i1" class="c"/></defs>'
         '<use x="153" y="0" href="#i1" class="d"/><use x="2.13" y="1" href="#i1" class="d"/>'
         '<text x="1" y="2" class="e">a &lt; b</text>'
         '<text class="e" transform="translate(3 4) rotate(-90)">up</text>'

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
+from xml.etree import ElementTree
 
 import jinja2
 import pytest
@@ -21,7 +22,7 @@ from posinfo.captions import Caption
 from posinfo.claims import Claim, Selector, Weight, load_entries
 from posinfo.errors import InputError
 from posinfo.ledger import decide_claims
-from posinfo.report import build, read_inputs, render, view, words
+from posinfo.report import build, pictures, read_inputs, render, view, words
 from posinfo.report.grids import FOLDED_ROWS, most_telling, row_group, table_grid
 from posinfo.report.inputs import Data
 from posinfo.report.model import ALIGNED, Column, Grid
@@ -396,10 +397,10 @@ def test_an_exhibit_can_be_checked() -> None:
 @example('a,b\n"it\'s 5 %",<#&> − × é\u00a0[1]{2}^|`\\\t\r\n'.encode())
 @example(b"%41'")
 def test_an_address_holds_its_content_and_ends_no_attribute(content: bytes) -> None:
-    address = view.data_uri("text/csv", content)
+    address = pictures.data_uri("text/csv", content)
     assert content_of(address) == content
-    # Nothing that the template would have to escape, that ends an address, or that splits srcset.
-    assert not re.search(r"[\x00-\x20\x7f\"'<>&#\\^`{|}\[\]]", address)
+    # Nothing that ends an address or an attribute in double quotes, or that needs an escape there.
+    assert not re.search(r"[\x00-\x20\x7f\"<>&#\\^`{|}\[\]]", address)
     assert len(address.encode()) <= len("data:text/csv;base64,") + len(base64.b64encode(content))
 
 
@@ -460,15 +461,51 @@ def test_a_section_of_ones_own_comes_before_one_that_is_shared() -> None:
     ],
 )
 def test_size_of_a_drawing(size: str, expected: tuple[int, int] | None) -> None:
-    assert view.svg_size(f'<svg xmlns="http://www.w3.org/2000/svg" {size}/>'.encode()) == expected
+    assert (
+        pictures.svg_size(f'<svg xmlns="http://www.w3.org/2000/svg" {size}/>'.encode()) == expected
+    )
 
 
 @pytest.mark.parametrize("content", [b"", b"<svg", b"\xff\xfe", b"not a drawing"])
 def test_no_picture_from_what_is_no_drawing(content: bytes) -> None:
     good = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
-    assert view.picture({"light": good, "dark": good}) is not None
-    assert view.picture({"light": good, "dark": content}) is None
-    assert view.picture({"light": good}) is None
+    assert pictures.picture({"light": good, "dark": good}) is not None
+    assert pictures.picture({"light": good, "dark": content}) is None
+    assert pictures.picture({"light": good}) is None
+
+
+def themed(light: str, dark: str) -> dict[str, bytes]:
+    shape = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><style>{}</style></svg>'
+    return {"light": shape.format(light).encode(), "dark": shape.format(dark).encode()}
+
+
+def test_two_themes_are_one_drawing() -> None:
+    svg = themed("*{x:1}.a{fill:#123;stroke:#000}.b{y:2}", "*{x:1}.a{fill:#123;stroke:#fff}.b{y:2}")
+    drawing = content_of(pictures.picture(svg).source).decode().replace("'", '"')
+    assert drawing.startswith(svg["light"].decode().removesuffix("</style></svg>"))
+    assert drawing.endswith(
+        "svg{background:#fff}@media screen and (prefers-color-scheme:dark)"
+        "{svg{background:none}.a{stroke:#fff}}</style></svg>"
+    )
+    ElementTree.fromstring(drawing)  # noqa: S314  (drawn here)
+
+
+@pytest.mark.parametrize("dark", [".b{fill:#fff}", ".a{fill:#fff}.b{x:1}", ""])
+def test_themes_that_differ_in_more_than_colours_are_a_problem(dark: str) -> None:
+    svg = themed(".a{fill:#000}", dark)
+    assert pictures.picture(svg) is None
+    of = caption("x", "A01", kind="figure")
+    figure = data("x", "A01", kind="figure", path="results/figures/x.csv", caption=of, svg=svg)
+    shown = view.exhibit(figure, [], {})
+    assert "x.light.svg and results" in shown.problem
+    assert shown.problem.endswith("x.dark.svg differ in more than their style")
+    assert shown.picture is None
+
+
+def test_templates_hold_no_attribute_in_single_quotes() -> None:
+    """For apostrophes of data stand in the page as they are."""
+    for path in Path(TEMPLATES).glob("*.j2"):
+        assert not re.search(r"<[^>]*='", path.read_text(encoding="utf-8")), path
 
 
 # ---------------------------------------------------------------- text stays text

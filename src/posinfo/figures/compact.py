@@ -1,6 +1,6 @@
 """Makes matplotlib's SVG several times smaller without changing the picture.
 
-The page carries every figure twice, light and dark, and lessons load them too. What goes: groups
+The page carries every figure, and lessons load them too. What goes: groups
 that only structure, shapes that nothing paints, styles and names repeated at every element, and
 digits that cannot be seen.
 """
@@ -144,7 +144,7 @@ def short_path(given: str) -> str:
     a straight line between others are left out.
 
     >>> short_path("M 0 2.75 L 10.004 2.75 L 10 4 L 10 5.5 L 0.5 5 z")
-    'M0 2.75h10v2.75l-9.5-.5z'
+    'M0,2.75h10v2.75l-9.5-.5z'
     """
     written: list[str] = []
     here = start = (0.0, 0.0)
@@ -214,12 +214,15 @@ def _corners(line: list[Point]) -> list[Point]:
 
 
 def _joined(numbers: list[float], letter: str) -> str:
-    """Numbers after a letter, or after others where there is none; a space only where needed."""
+    """Numbers after a letter, or after others where there is none; a comma only where needed.
+
+    In an address a space would have to be escaped, and a comma stands as it is.
+    """
     written = letter
     for place, number in enumerate(numbers):
         text = _short(number)
         alone = text.startswith("-") or (place == 0 and letter)
-        written += text if alone else f" {text}"
+        written += text if alone else f",{text}"
     return written
 
 

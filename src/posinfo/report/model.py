@@ -153,10 +153,9 @@ class Read:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure in two themes: ``data:`` URIs, and the size in CSS pixels."""
+    """A figure in both themes: its ``data:`` URI, and the size in CSS pixels."""
 
-    light: str
-    dark: str
+    source: str
     width: int
     height: int
 

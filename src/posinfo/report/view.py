@@ -1,13 +1,10 @@
 """From what was read to what is shown: pure functions, each making one part of the page."""
 
-import base64
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from urllib.parse import quote
-from xml.etree import ElementTree
 
 from posinfo import __version__
 from posinfo.catalogue import code_path
@@ -35,13 +32,13 @@ from posinfo.report.model import (
     Mark,
     Methods,
     Page,
-    Picture,
     Read,
     Section,
     Side,
     SuiteView,
     Term,
 )
+from posinfo.report.pictures import data_uri, picture, svg_size
 from posinfo.rows import CONTRADICTION_MARGIN, EVIDENCE, PASSING, TIGHT_ABOVE, WIDE_BELOW
 from posinfo.tidy import Fields
 
@@ -52,10 +49,6 @@ SHOWN_ROWS = 4
 
 #: Marks whose claims the contents list names: what a reader should not miss.
 _NOTABLE = ("refuted", "conditional", "undecided")
-
-_PX_PER_PT = 4 / 3
-
-_NOT_IN_URL = re.compile(r"[^\w!$()*+,\-./:;=?@~\u00a0-\U0010fffd]")
 
 #: How many numbers of a figure stand on the page; its CSV, which the page carries, has them all.
 FIGURE_RECORDS = 32
@@ -389,9 +382,11 @@ def exhibit(data: Data, claims: Sequence[Claim], links: Mapping[str, ClaimLink])
         problem = str(error)
         caption = data.caption.filled([], problem)
     if data.kind == "figure" and not problem:
-        undrawn = [theme for theme in THEMES if svg_size(data.svg.get(theme, b"")) is None]
-        files = [f"{data.path.removesuffix('.csv')}.{theme}.svg" for theme in undrawn]
-        problem = " and ".join(f"{path} is missing or is no drawing" for path in files)
+        files = {t: f"{data.path.removesuffix('.csv')}.{t}.svg" for t in THEMES}
+        undrawn = [files[t] for t in THEMES if svg_size(data.svg.get(t, b"")) is None]
+        problem = " and ".join(f"{path} is missing or is no drawing" for path in undrawn)
+        if not undrawn and picture(data.svg) is None:
+            problem = f"{' and '.join(files.values())} differ in more than their style"
     content = data.content or b""
     digest = hashlib.sha256(content).hexdigest() if content else ""
     return Exhibit(
@@ -421,45 +416,6 @@ def exhibit(data: Data, claims: Sequence[Claim], links: Mapping[str, ClaimLink])
 def _beside(shown: Exhibit, owner: ClaimLink) -> Exhibit:
     """The exhibit without the link to the claim that it stands beside."""
     return replace(shown, claims=tuple(link for link in shown.claims if link != owner))
-
-
-def data_uri(media_type: str, content: bytes) -> str:
-    """A ``data:`` address that holds the content itself, written in the shorter of two ways.
-
-    Text of which few characters must be escaped is shorter as it is than in base64. Those that
-    need no escape are the code points of the URL standard, less what an attribute would escape.
-    """
-    encoded = f"data:{media_type};base64,{base64.b64encode(content).decode()}"
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return encoded
-    plain = f"data:{media_type},{_NOT_IN_URL.sub(lambda found: quote(found[0]), text)}"
-    return min(plain, encoded, key=lambda address: len(address.encode()))
-
-
-def picture(svg: Mapping[str, bytes]) -> Picture | None:
-    """A figure's drawings as ``data:`` addresses; None unless both are there and are SVG."""
-    size = svg_size(svg.get("light", b""))
-    if size is None or svg_size(svg.get("dark", b"")) is None:
-        return None
-    light, dark = (data_uri("image/svg+xml", svg[theme]) for theme in THEMES)
-    return Picture(light, dark, *size)
-
-
-def svg_size(content: bytes) -> tuple[int, int] | None:
-    """Width and height of an SVG in CSS pixels, from its root; None if it has none."""
-    try:
-        root = ElementTree.fromstring(content)  # noqa: S314  (drawn by this workflow)
-    except ElementTree.ParseError:
-        return None
-    sizes = []
-    for name in ("width", "height"):
-        match = re.fullmatch(r"([0-9.]+)(pt|px)?", root.get(name, ""))
-        if not match:
-            return None
-        sizes.append(round(float(match[1]) * (_PX_PER_PT if match[2] == "pt" else 1)))
-    return sizes[0], sizes[1]
 
 
 def _bears_on(covers: Iterable[str], claim: Claim) -> bool:
