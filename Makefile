@@ -53,8 +53,9 @@ test-unit: $(VENV)/dev.stamp ## Tests of the library
 test-workflow: $(VENV)/dev.stamp ## Tests of whole runs, in folders of their own
 	$(call step,workflow tests) $(IN_VENV) pytest -q -n 2 tests/workflow
 
-test-pipeline: $(VENV)/dev.stamp ## The full pipeline from nothing, in a folder of its own
+test-pipeline: $(VENV)/dev.stamp ## The full pipeline in a folder of its own, from nothing but trained weights
 	@rm -rf $(PIPELINE)
+	@$(IN_VENV) tools/lend-weights $(PIPELINE)
 	$(call step,full pipeline) $(IN_VENV) snakemake --cores $(CORES) --directory $(PIPELINE)
 	@test -s $(PIPELINE)/report/index.html || { echo "make: the pipeline left no page"; exit 1; }
 
@@ -69,7 +70,7 @@ lock: ## Make constraints.txt and environment.yml from the pins in pyproject.tom
 	@$(PYTHON) tools/lock.py
 
 clean: ## Delete what runs and tests generate; environments stay
-	@rm -rf results/suites results/controls results/tables results/figures results/missing results/digests results/ledger.csv
+	@rm -rf results/trained results/suites results/controls results/tables results/figures results/missing results/digests results/ledger.csv
 	@rm -rf report/index.html logs .snakemake $(PIPELINE)
 	@rm -rf .pytest_cache .ruff_cache .hypothesis build src/posinfo.egg-info
 	@find src scripts tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null; true

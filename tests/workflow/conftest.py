@@ -69,6 +69,15 @@ class Project:
         output, _ = process.communicate(timeout=300)
         return Run(process.returncode, output)
 
+    def lend_weights(self, folder: str, *, smallest: bool = True) -> str:
+        """Lend the trained weights to a folder, and return what is said of it."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.run(
+            ["tools/lend-weights", folder, *(SMALLEST if smallest else ())],
+            cwd=self.folder, check=True, env={**os.environ, "PATH": path},
+            stdout=subprocess.PIPE, text=True,
+        ).stdout  # fmt: skip
+
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace a text that stands there exactly once."""
         file = self.folder / path

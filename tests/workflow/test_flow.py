@@ -105,6 +105,23 @@ def test_a_run_that_lost_some_trainings_repeats_those_alone(project):
     assert project.results() == before
 
 
+def test_a_run_with_lent_weights_trains_nothing_and_makes_the_same(project):
+    assert "fit code and settings" in project.lend_weights("lent")
+    run = project.run("--directory", "lent")
+    assert run.status == 0, run.output
+    assert not set(TRAINING) & set(run.jobs), run.jobs
+    lent = type(project)(project.folder / "lent")
+    assert lent.results() == project.results()
+
+
+def test_weights_of_other_settings_or_code_are_not_lent(project):
+    assert project.lend_weights("lent", smallest=False) == ""  # those of the config itself
+    with open(project.folder / "src/posinfo/decoder/model.py", "a", encoding="utf-8") as file:
+        file.write("# edited\n")
+    assert project.lend_weights("lent") == ""
+    assert not (project.folder / "lent").exists()
+
+
 def test_an_edit_to_the_page_measures_nothing(project):
     [template] = sorted((project.folder / "workflow/report").glob("*.j2"))[:1]
     with open(template, "a", encoding="utf-8") as file:
