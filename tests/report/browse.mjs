@@ -184,8 +184,8 @@ async function injection() {
 }
 
 // What is seen of each figure: the page carries one drawing for both themes.
-async function pictures(tab, name) {
-  const found = await tab.locator("figure img").all();
+async function pictures(tab, name, number = Infinity) {
+  const found = (await tab.locator("figure img").all()).slice(0, number);
   const paths = found.map((_, place) => join(folder, `${name}-${place}.png`));
   for (const [place, one] of found.entries()) await one.screenshot({ path: paths[place] });
   return paths;
@@ -208,7 +208,7 @@ async function paper() {
       ),
     };
   });
-  found.pictures = await pictures(tab, "paper");
+  found.pictures = await pictures(tab, "paper", 1);
   await tab.pdf({ path: join(folder, "report.pdf"), preferCSSPageSize: true });
   await context.close();
   return found;

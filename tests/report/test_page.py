@@ -133,7 +133,8 @@ def test_images_follow_the_theme(page: Any) -> None:
         theme: [Image.open(path).convert("L").resize((1, 1)).getpixel((0, 0)) for path in paths]
         for theme, paths in seen.items()
     }
-    assert {len(found) for found in brightness.values()} == {len(images)}
+    assert len(brightness["light"]) == len(brightness["dark"]) == len(images)
+    assert brightness["paper"]
     if page.name == "real":  # the hostile page draws one and the same square twice
         assert min(brightness["light"]) > 200
         assert min(brightness["paper"]) > 200
