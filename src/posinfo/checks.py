@@ -114,6 +114,13 @@ def _disagreements(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                 f"{first!r} and {second!r} have not the same words",
             )
     yield from _decoder_disagreements(config["decoder"])
+    read = {config["seed"] + factor for factor in (1, *config["decoder"]["factors"])}
+    if both := sorted(read & set(config["decoder"]["seeds"])):
+        yield (
+            "decoder.seeds",
+            f"must not hold {both[0]}: decoders would be read on texts that they were trained on, "
+            "which are drawn from seed, and one more for each factor",
+        )
     near, length = config["suites"]["trained"]["near"], config["decoder"]["trained_length"]
     if near >= length // 2:
         yield "suites.trained.near", f"must be less than half of decoder.trained_length, {length}"
@@ -154,7 +161,7 @@ def _decoder_disagreements(decoder: Mapping[str, Any]) -> Iterator[tuple[str, st
         )
     if tasks["pairs"] > tasks["keys"]:
         yield "decoder.tasks.pairs", f"must be at most keys, {tasks['keys']}"
-    # Pairs and questions take two places each; past the trained length questions have half a text.
+    # Pairs and questions take two places each.
     if 4 * tasks["pairs"] > length - 2:
         yield (
             "decoder.tasks.pairs",

@@ -95,6 +95,7 @@ def test_every_row_holds_and_those_that_decide_have_room(trained_rows):
         ({"width": 20, "heads": 4}, "decoder.width"),
         ({"yarn": {"fast": 1.0, "slow": 1.0}}, "decoder.yarn.slow"),
         ({"trained_length": 16}, "decoder.tasks.prefix"),
+        ({"seeds": [1, 2, 125]}, "decoder.seeds"),
         ({"tasks": {"pairs": 9}}, "decoder.tasks.pairs"),
         ({"tasks": {"period": [9, 4]}}, "decoder.tasks.period"),
     ],
