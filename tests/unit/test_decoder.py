@@ -268,12 +268,29 @@ def test_tasks_are_meant_apart_over_the_tokens_that_count():
     assert by_task(nats, counts, (2, 1)).tolist() == [[2.5, 7.0]]
 
 
-def test_past_the_trained_length_the_second_half_alone_counts():
-    bench = Bench(LANGUAGE, SIZES, 4, 1)
-    for given in bench.draw(4).values():
-        assert given.ids.shape == (4, 65)
-        assert not given.counts[:, :33].any()
+def test_longer_texts_end_as_those_of_the_trained_length():
+    """What counts lies in the last L places, as far into them and as much as in a text of L."""
+    bench = Bench(LANGUAGE, SIZES, 40, 1)
+    short, long = bench.draw(1), bench.draw(4)
+    for task, given in long.items():
+        assert given.ids.shape == (40, 65)
         assert given.counts.any(1).all()
+        begin = [one.counts.long().argmax(1).min().item() for one in (short[task], given)]
+        assert begin[1] == begin[0] + 48
+        assert given.counts.sum() <= 1.2 * short[task].counts.sum()
+
+
+def test_past_the_trained_length_a_value_lies_further_back_than_the_trained_length():
+    bench = Bench(LANGUAGE, SIZES, 40, 1)
+    given = bench.draw(2)["recall"]
+    for ids, counts in zip(given.ids.tolist(), given.counts.tolist(), strict=True):
+        stated = {ids[at]: at + 1 for at in range(0, 2 * LANGUAGE.pairs, 2)}
+        for at in [at for at, counted in enumerate(counts) if counted]:
+            assert at - 1 - stated[ids[at - 1]] > SIZES.length
+
+
+def test_past_the_trained_length_losses_are_by_seed_and_place():
+    bench = Bench(LANGUAGE, SIZES, 4, 1)
     read = bench.read("rotary", weights_of("rotary"), 4)
     assert len(read.seeds("repeat")) == len(read.seeds("both")) == 3
     assert read.by_task["repeat"].nats.shape == (3, 4, 64)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from posinfo.decoder.model import AS_TRAINED, Reading, Sizes, Weights
-from posinfo.decoder.tasks import TASKS, Batch, Language, recall, repeat
+from posinfo.decoder.tasks import Batch, Language, recall, repeat
 from posinfo.decoder.training import losses
 
 #: Texts of each task that are read at once: more would only need more memory.
@@ -34,21 +34,20 @@ class Bench:
     seed: int
 
     def draw(self, factor: int) -> dict[str, Batch]:
-        """Texts of each task, ``factor`` times as long as the trained length and one token more.
+        """Texts of each task, ``factor`` times as long as the trained length L and one token more.
 
-        Past the trained length what counts is the second half alone: the positions that shorter
-        texts do not have. There patterns begin, and all keys are asked for.
+        A longer text ends as one of L tokens does: the pattern begins in the last L places, as far
+        into them, and there all keys are asked for, as closely. What counts has no longer past to
+        repeat than within L, which would make it easier, and each value lies more than L back.
         """
         length = factor * self.sizes.length
-        first = length // 2 if factor > 1 else 0
+        first = length - self.sizes.length
+        asked = first + 2 * self.language.pairs
         generator = torch.Generator().manual_seed(self.seed + factor)
-        drawn = {
+        return {
             "repeat": repeat(self.language, self.texts, length + 1, generator, first=first),
-            "recall": recall(self.language, self.texts, length + 1, generator, first=first + 1),
+            "recall": recall(self.language, self.texts, length + 1, generator, first=asked),
         }
-        for task in TASKS:
-            drawn[task].counts[:, : first + 1] = False
-        return drawn
 
     def read(
         self, encoding: str, weights: Weights, factor: int, reading: Reading = AS_TRAINED
@@ -64,14 +63,6 @@ class Bench:
         for task, given in self.draw(factor).items():
             found[task] = self.of(encoding, weights, given, reading)
         return Losses(found)
-
-    def inside(self, encoding: str, weights: Weights, factor: int, reading: Reading) -> "Losses":
-        """The losses at trained positions, in texts that go on past them: the first L tokens.
-
-        A decoder looks back alone, so the texts are those of the trained length; only ``reading``
-        is that of the longer context.
-        """
-        return self.read(encoding, weights, 1, reading)
 
     def of(self, encoding: str, weights: Weights, given: Batch, reading: Reading) -> "Sample":
         """The losses on given texts [N, T]."""

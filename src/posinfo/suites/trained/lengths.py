@@ -30,10 +30,10 @@ DEGRADES: Expected = {
     "sinusoidal": ((2, "repeat"), (4, "repeat"), (8, "repeat")),
     "t5": ((2, "repeat"), (4, "repeat"), (8, "repeat")),
     "none": ((2, "repeat"), (4, "repeat"), (8, "repeat")),
+    "alibi": ((2, "repeat"), (4, "repeat"), (8, "repeat")),
 }
 #: Where it stays.
 STAYS: Expected = {
-    "alibi": ((2, "recall"), (4, "repeat"), (8, "repeat")),
     "sinusoidal": ((2, "recall"), (4, "recall")),
     "t5": ((2, "recall"), (4, "recall"), (8, "recall")),
 }
@@ -80,6 +80,7 @@ def _below_a_bag(rows: Recorder, trained: Trained, read: Losses, **about: Any) -
 def past_the_trained_length(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     """Longer contexts, read as trained: where the loss rises, and where it stays."""
     trained = Trained.given(parameters)
+    read: dict[tuple[str, int], Losses] = {}
     for encoding in trained.decoder["encodings"]:
         if encoding == "learned":
             continue
@@ -87,7 +88,7 @@ def past_the_trained_length(rows: Recorder, parameters: Mapping[str, Any]) -> No
         about = {"encoding": encoding, "reading": "as trained"}
         here = trained.bench.read(encoding, weights, 1)
         for factor in trained.factors:
-            there = trained.bench.read(encoding, weights, factor)
+            read[encoding, factor] = there = trained.bench.read(encoding, weights, factor)
             note_losses(rows, trained, encoding, there, factor, **about)
             for task in (*TASKS, BOTH):
                 quantity = f"rise of the loss at {factor} L, {encoding}"
@@ -95,3 +96,14 @@ def past_the_trained_length(rows: Recorder, parameters: Mapping[str, Any]) -> No
                     more(rows, trained, quantity, there, here, task, factor=factor, **about)
                 if (factor, task) in STAYS.get(encoding, ()):
                     keeps(rows, trained, quantity, there, here, task, factor=factor, **about)
+    for factor in trained.factors:
+        about = {"encoding": "rotary", "factor": factor}
+        there = read["rotary", factor]
+        if (shorter := factor // 2) in trained.factors:
+            for task in TASKS:
+                more(rows, trained, f"loss at {factor} L above that at {shorter} L, rotary", there,
+                     read["rotary", shorter], task, reading="against half the length",
+                     **about)  # fmt: skip
+        if ("alibi", factor) in read:
+            more(rows, trained, f"loss of rotary at {factor} L above that of alibi", there,
+                 read["alibi", factor], "repeat", reading="against alibi", **about)  # fmt: skip

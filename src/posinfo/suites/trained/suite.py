@@ -31,7 +31,8 @@ SUITE = Suite(
 #: What rows name as measured.
 DECODER = "posinfo.decoder"
 EVIDENCE = "trained"
-#: Two sets of texts may differ by so many standard errors of their means, and by this many nats.
+#: A mean over one set of texts may differ from that of all by so many standard errors of that
+#: difference, and by this many nats.
 ERRORS, FLOOR = 6.0, 1e-3
 #: Texts in a set without which a stretch is left out.
 FEWEST = 4
@@ -98,7 +99,7 @@ def note_losses(
 ) -> None:
     """Write down the losses of a reading by task, as a whole and over each half of its stretch."""
     end = factor * trained.length
-    start = end // 2 if factor > 1 else 0
+    start = end - trained.length
     middle = (start + end) // 2
     for task in TASKS:
         sample = read.by_task[task]
@@ -107,11 +108,12 @@ def note_losses(
             if len(other) < FEWEST:
                 continue  # of a few texts no error can be told
             seeds = sample.by_seed(first, last)
-            bound = ERRORS * (_error(one) ** 2 + _error(other) ** 2) ** 0.5 + FLOOR
+            # The mean of all lies half as far from that of one set as that of the other does.
+            bound = ERRORS * (_error(one) ** 2 + _error(other) ** 2) ** 0.5 / 2 + FLOOR
             rows.within(
                 f"loss, {name}, {task}, positions {first} to {last}", sum(seeds) / len(seeds),
                 one.mean().item(), bound=bound, subject=DECODER, evidence=EVIDENCE,
-                basis=f"half of the texts against all: {ERRORS:g} standard errors of two sets",
+                basis=f"half of the texts against all: {ERRORS:g} standard errors of that",
                 factor=factor, task=task, position_from=first, position_to=last,
                 seeds=len(seeds), lowest=min(seeds), highest=max(seeds), **about,
             )  # fmt: skip
@@ -156,7 +158,7 @@ def keeps(
         return
     differences = _differences(there, here, task) if here else there.seeds(task)
     rows.within(
-        f"{quantity}, {task}", max(differences), 0.0, bound=KEPT * trained.guess(task),
+        f"{quantity}, {task}", max(*differences, 0.0), 0.0, bound=KEPT * trained.guess(task),
         subject=DECODER, evidence=EVIDENCE,
         basis="margin: a tenth of what guessing costs, for the seed with the highest", task=task,
         seeds=len(differences), lowest=min(differences), highest=max(differences), **about,

@@ -13,6 +13,7 @@ from posinfo.suites.base import Recorder
 from posinfo.suites.trained.suite import (
     BOTH,
     DECODER,
+    ERRORS,
     EVIDENCE,
     SUITE,
     Trained,
@@ -81,7 +82,8 @@ def past_the_end(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             elif "recall" in STAYS[way]:
                 more(rows, trained, f"loss of rotary at {factor} L above that of {name}", turned,
                      there, "recall", **against)  # fmt: skip
-        inside = trained.bench.inside(ENCODING, weights, factor, ways["interpolated"])
+        # No token sees what comes after it: the first L tokens of a longer text are one of L.
+        inside = trained.bench.read(ENCODING, weights, 1, ways["interpolated"])
         rise = f"rise of the loss within L, {ENCODING}, interpolated to {factor} L"
         for task in RISES["interpolated"]:
             more(rows, trained, rise, inside, here, task, reading="interpolated, within L",
@@ -103,9 +105,15 @@ def rows_of_the_table(rows: Recorder, parameters: Mapping[str, Any]) -> None:
         found = cosines(table, distances)
         for place, distance in enumerate(distances):
             values = found[:, place].tolist()
+            bound, basis = 1.0, "no cosine is above 1"
+            if stage == "before training":
+                # Cosines of independent directions have the variance 1/d, and no two covary.
+                pairs = len(values) * (trained.length - distance)
+                bound = ERRORS / (size.width * pairs) ** 0.5
+                basis = f"rows at random: {ERRORS:g} standard deviations of the mean over {pairs}"
             rows.within(
-                f"mean cosine of rows {distance} apart, {stage}", mean(values), 0.0, bound=1.0,
-                subject=DECODER, evidence=EVIDENCE, basis="no cosine is above 1", stage=stage,
+                f"mean cosine of rows {distance} apart, {stage}", mean(values), 0.0, bound=bound,
+                subject=DECODER, evidence=EVIDENCE, basis=basis, stage=stage,
                 encoding=ENCODING, distance=distance, seeds=len(values), lowest=min(values),
                 highest=max(values),
             )  # fmt: skip
