@@ -1,6 +1,7 @@
 """The two kinds of training jobs: a decoder from nothing, and one tuned at longer contexts."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor
@@ -74,10 +75,15 @@ def tuned(
             steps=tuning["steps"], warmup=tuning["warmup"], learning_rate=tuning["learning_rate"],
             texts=tuple(max(1, texts // factor) for texts in tuning["texts"]),
         )  # fmt: skip
+        longer = (factor - 1) * settings["trained_length"]
+        # Patterns begin anywhere that leaves them as many places as at L: tuned on early ones
+        # alone, a decoder would be read past what it saw in content, and not only in length.
+        told = language(settings)
+        told = replace(told, prefix=told.prefix + longer)
         name = f"rotary, {method}, factor {factor}"
         found, history = train(
-            "rotary", sizes(settings), language(settings), start, course, settings["seeds"],
-            length=factor * settings["trained_length"],
+            "rotary", sizes(settings), told, start, course, settings["seeds"],
+            length=settings["trained_length"] + longer,
             reading=extended(settings, method, factor), say=_progress(name, tuning, say),
         )  # fmt: skip
         weights |= {f"{factor}/{part}": value for part, value in found.items()}
