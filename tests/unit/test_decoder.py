@@ -17,6 +17,7 @@ from posinfo.decoder.weights import load, store
 from posinfo.encodings import rotary
 from posinfo.errors import InputError
 from posinfo.reference import guessing, spread
+from posinfo.reference import layers as reference
 
 LANGUAGE = Language(symbols=12, keys=5, values=3, pairs=2, period=(3, 5), prefix=4)
 SIZES = Sizes(
@@ -112,6 +113,38 @@ def test_seeds_side_by_side_do_not_touch_each_other(encoding):
             logits(encoding, SIZES, alone, ids[number : number + 1]), together[number : number + 1]
         )
     assert not torch.allclose(weights["tokens"][0], weights["tokens"][1])
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_attention_is_that_of_the_reference_in_arbitrary_precision(encoding):
+    """Layers without their perceptron, of which the reference has another kind."""
+    sizes = replace(SIZES, length=128, buckets=32)
+    weights = draw(encoding, sizes, [1], 0.3)
+    for layer in range(sizes.layers):
+        weights[f"{layer}.down"].zero_()
+    ids = some_ids(18)[:1, :1]
+    one = {name: value[0].double() for name, value in weights.items()}
+    layers = []
+    for layer in range(sizes.layers):
+        query, key, value = one[f"{layer}.qkv"].chunk(3, dim=-1)
+        rest = {name: one[f"{layer}.{name}"] for name in ("output", "up", "down")}
+        parts = {"query": query, "key": key, "value": value, **rest}
+        layers.append({name: part.tolist() for name, part in parts.items()})
+    settings_of = {
+        "learned": one.get("positions"), "t5": one.get("biases"), "sinusoidal": sizes.base,
+        "rotary": sizes.base,
+    }.get(encoding)  # fmt: skip
+    hidden = reference.stack(
+        one["tokens"][ids[0, 0]].tolist(), layers, heads=sizes.heads,
+        encoding="t5 bias" if encoding == "t5" else encoding,
+        settings=settings_of.tolist() if isinstance(settings_of, torch.Tensor) else settings_of,
+        positions=list(range(18)), causal=True, epsilon=model.EPSILON,
+    )  # fmt: skip
+    rows = torch.tensor([[float(number) for number in row] for row in hidden]).double()
+    wanted = rows * torch.rsqrt(rows.square().mean(-1, keepdim=True)) @ one["readout"]
+    torch.testing.assert_close(
+        logits(encoding, sizes, weights, ids)[0, 0].double(), wanted, atol=2e-4, rtol=1e-4
+    )
 
 
 @pytest.mark.parametrize("encoding", [name for name in ENCODINGS if name != "none"])

@@ -249,13 +249,11 @@ def _bias(encoding: str, sizes: Sizes, weights: Weights, positions: Tensor) -> T
     if encoding == "alibi":
         return alibi.bias(positions, sizes.heads)
     if encoding == "t5":
-        offsets = positions - positions.unsqueeze(-1)
-        chosen = t5.bucket(
-            offsets, bidirectional=False, buckets=sizes.buckets, max_distance=sizes.length
-        )
-        return torch.stack([embedding(chosen, one) for one in weights["biases"]]).movedim(
-            -1, 1
-        ).unsqueeze(1)  # fmt: skip
+        each = [
+            t5.bias(one, positions, bidirectional=False, max_distance=sizes.length)
+            for one in weights["biases"]
+        ]
+        return torch.stack(each).unsqueeze(1)
     return None
 
 

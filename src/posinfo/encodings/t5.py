@@ -8,6 +8,7 @@ import math
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding
 
 BUCKETS = 32
 MAX_DISTANCE = 128
@@ -53,7 +54,9 @@ def bucket(
     return first + torch.where(distance < exact, distance, far)
 
 
-def bias(table: Tensor, positions: Tensor, *, bidirectional: bool) -> Tensor:
+def bias(
+    table: Tensor, positions: Tensor, *, bidirectional: bool, max_distance: int = MAX_DISTANCE
+) -> Tensor:
     """What is added to the scores: the table's number for each pair of positions.
 
     Parameters
@@ -62,7 +65,7 @@ def bias(table: Tensor, positions: Tensor, *, bidirectional: bool) -> Tensor:
         Shape [buckets, h].
     positions
         Shape [T], integer.
-    bidirectional
+    bidirectional, max_distance
         As for :func:`bucket`.
 
     Returns
@@ -71,5 +74,11 @@ def bias(table: Tensor, positions: Tensor, *, bidirectional: bool) -> Tensor:
         Shape [h, T, T]: head, query, key.
     """
     offsets = positions.unsqueeze(-2) - positions.unsqueeze(-1)
-    chosen = bucket(offsets, bidirectional=bidirectional, buckets=table.shape[0])
-    return table[chosen].movedim(-1, 0)
+    chosen = bucket(
+        offsets,
+        bidirectional=bidirectional,
+        buckets=table.shape[0],
+        max_distance=max_distance,
+    )
+    # The gradient of an embedding is summed faster than that of an index.
+    return embedding(chosen, table).movedim(-1, 0)
