@@ -42,11 +42,11 @@ DEGRADES_TUNED: Expected = {
     "pi": ((2, "repeat"), (4, "repeat"), (4, "recall"), (8, "repeat"), (8, "recall")),
     "ntk": ((8, "repeat"),),
     "abf": ((4, "repeat"), (8, "repeat")),
-    "yarn": ((8, "repeat"),),
+    "yarn": ((4, "repeat"), (8, "repeat")),
 }
 STAYS_TUNED: Expected = {
     "ntk": ((2, "recall"),),
-    "abf": ((2, "recall"), (2, BOTH)),
+    "abf": ((2, "repeat"), (2, "recall")),
     "yarn": ((2, "repeat"), (2, "recall"), (4, "recall")),
 }
 #: Where tuning lowers the loss, and where a method, zero-shot, is better than none.
