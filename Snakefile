@@ -27,6 +27,7 @@ MEASURED_CONFIG = {key: value for key, value in config.items() if key != "claims
 
 
 include: "workflow/rules/training.smk"
+include: "workflow/rules/pretrained.smk"
 include: "workflow/rules/suites.smk"
 include: "workflow/rules/controls.smk"
 include: "workflow/rules/ledger.smk"
@@ -54,6 +55,7 @@ rule all:
 
 onstart:
     clear_last_words()
+    announce_trained_models()
 
 
 onsuccess:

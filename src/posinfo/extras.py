@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
+from posinfo.errors import InputError
+
 #: Packages that a suite measures, each in the version that its rows were made with: the pins of
 #: the extra of the suite's name in pyproject.toml.
 NEEDED = {
@@ -17,6 +19,7 @@ NEEDED = {
         "transformers": "5.24.0",
         "x-transformers": "2.31.10",
     },
+    "pretrained": {"accelerate": "1.15.0", "gguf": "0.19.0", "transformers": "5.24.0"},
 }
 
 #: What stands in a row in place of the version of a package that is not there.
@@ -45,6 +48,27 @@ def packages(suite: str, leave_out: Collection[str] = ()) -> dict[str, str]:
     return {
         name: LEFT_OUT if name in leave_out else _version(name) for name in sorted(NEEDED[suite])
     }
+
+
+def check(extra: str) -> None:
+    """Check that the packages of an extra are there, each in the version of its pin.
+
+    Raises
+    ------
+    InputError
+        If one is not.
+    """
+    found = packages(extra)
+    lacking = [
+        f"{name} {version} ({found[name]})"
+        for name, version in NEEDED[extra].items()
+        if found[name] != version
+    ]
+    if lacking:
+        raise InputError(
+            f"the extra {extra}",
+            f"needs {', '.join(lacking)}: pip install -c constraints.txt -e '.[{extra}]'",
+        )
 
 
 def _version(package: str) -> str:

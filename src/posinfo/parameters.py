@@ -6,8 +6,8 @@ from typing import Any
 from posinfo import extras
 
 #: Keys of the config that not all suites are told: their own sections, the claims, and what the
-#: suites implementations and trained take alone.
-NOT_SHARED = ("suites", "claims", "implementations", "decoder")
+#: suites implementations, trained and pretrained take alone.
+NOT_SHARED = ("suites", "claims", "implementations", "decoder", "pretrained")
 
 #: Where trained weights lie, from the folder in which a run is started.
 TRAINED = "results/trained"

@@ -27,6 +27,8 @@ from posinfo.claims import suites_under_faults, under_faults
 from posinfo.errors import InputError
 from posinfo.imports import library_files
 from posinfo.parameters import suite_parameters, weight_files
+from posinfo.pretrained import code, plan
+from posinfo.pretrained.sources import SOURCES
 from posinfo.schemas import fields_by_name, load_yaml
 from posinfo.workspace import pass_on
 
@@ -39,7 +41,16 @@ sys.executable = shlex.quote(sys.executable)
 OUTPUT_FOLDERS = (
     *(
         f"results/{name}"
-        for name in ("trained", "suites", "controls", "tables", "figures", "missing", "digests")
+        for name in (
+            "pretrained",
+            "trained",
+            "suites",
+            "controls",
+            "tables",
+            "figures",
+            "missing",
+            "digests",
+        )
     ),
     "report",
     "logs",
@@ -142,6 +153,18 @@ def clear_last_words():
     Path("logs/last-words.txt").unlink(missing_ok=True)
 
 
+def announce_trained_models():
+    """Say what the measurement on real weights costs, before it starts."""
+    if "trained_models" in sys.argv:
+        minutes = plan.total(config["pretrained"]) / 60
+        print(
+            f"trained_models: {len(PRETRAINED_JOBS)} jobs on real weights, about {minutes:.0f} "
+            f"minutes of one core's time in all, so on {workflow.cores} cores about "
+            f"{minutes / workflow.cores:.0f}. Stop it when you like: what is done stays done.",
+            file=sys.stderr,
+        )
+
+
 def end_with_last_words(log=None):
     """Let the jobs' own lines be the last on the terminal, after everything of Snakemake's."""
     words = Path("logs/last-words.txt")
@@ -195,6 +218,23 @@ def settings_of_tuning(wildcards):
     tuning = {key: value for key, value in config["decoder"]["tuning"].items() if key != "methods"}
     told = {key: value for key, value in config["decoder"].items() if key != "encodings"}
     return {**told, "tuning": tuning}
+
+
+def digests_of_weights(wildcards):
+    """The digests of a model's files: another file is fetched anew."""
+    return dict(SOURCES[wildcards.model].files)
+
+
+def weights_of_job(wildcards):
+    """The weights that a job reads."""
+    return f"weights/{PRETRAINED_JOBS[wildcards.job].model}/fetched.txt"
+
+
+def settings_of_job(wildcards):
+    """What a job on real weights is told: nothing of the other model."""
+    told = config["pretrained"]
+    model = PRETRAINED_JOBS[wildcards.job].model
+    return {"seed": told["seed"], model: told[model]}
 
 
 def controls_library(wildcards):
@@ -259,4 +299,6 @@ CONTROLS_SCHEMA = in_workflow("workflow/schemas/controls/claim-controls.yaml")
 TRAINING_SCHEMA = in_workflow("workflow/schemas/training.yaml")
 LEDGER_SCHEMA = in_workflow("workflow/schemas/ledger.yaml")
 MISSING_SCHEMA = in_workflow("workflow/schemas/missing.yaml")
+READINGS_SCHEMA = in_workflow("workflow/schemas/readings.yaml")
+PRETRAINED_CODE = code.digest(_SOURCE)
 CLAIMS_SCHEMA = in_workflow("workflow/schemas/claims.schema.yaml")

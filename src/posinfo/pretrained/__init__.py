@@ -1,0 +1,1 @@
+"""Real trained weights, read past the length that they were trained on; see :mod:`.plan`."""

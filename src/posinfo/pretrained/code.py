@@ -1,0 +1,37 @@
+"""A digest of the code that measures real weights: of what it does, not of how it is worded."""
+
+import ast
+import hashlib
+from pathlib import Path
+
+from posinfo.imports import library_files
+
+#: The modules that measure; what they import of the package belongs to them.
+MODULES = ("posinfo.pretrained.smollm", "posinfo.pretrained.minilm")
+
+
+def digest(source: str | Path) -> str:
+    """sha256 of the measuring code, without comments, docstrings and layout.
+
+    Parameters
+    ----------
+    source
+        The folder that holds the package; it must be on the import path.
+    """
+    whole = hashlib.sha256()
+    for path in library_files(str(source), MODULES):
+        tree = ast.parse(Path(source, path).read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            body = getattr(node, "body", None)
+            if isinstance(body, list) and body and _is_text(body[0]):
+                del body[0]
+        whole.update(f"{path}\n{ast.dump(tree)}\n".encode())
+    return whole.hexdigest()
+
+
+def _is_text(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
