@@ -3,6 +3,7 @@
 import json
 from typing import TYPE_CHECKING
 
+from posinfo.digests import sha256
 from posinfo.job import job, say_last
 from posinfo.pretrained import readings
 from posinfo.schemas import table_fields
@@ -18,6 +19,8 @@ if __name__ == "__main__":
             record for path in snakemake.input.jobs for record in read(path, fields)
         )
         write(snakemake.output.csv, records, fields)
-        about = readings.about(snakemake.params.settings, snakemake.params.code)
+        about = readings.about(
+            snakemake.params.settings, snakemake.params.code, sha256(snakemake.output.csv)
+        )
         write_atomically(snakemake.output.about, json.dumps(about, indent=2) + "\n")
         say_last(f"trained_models: {len(records)} readings in {snakemake.output.csv}")

@@ -10,7 +10,14 @@ from typing import Any
 
 from posinfo import digests
 from posinfo.errors import InputError
-from posinfo.ledger import contradiction_problems, decided_anew, row_name, row_problem
+from posinfo.ledger import (
+    STALE,
+    STANDING,
+    contradiction_problems,
+    decided_anew,
+    row_name,
+    row_problem,
+)
 from posinfo.rows import PASSING
 
 #: The suite in which the functions of the config are rows.
@@ -87,12 +94,12 @@ def suite_lines(rows: Sequence[Mapping[str, Any]], paths: Iterable[str]) -> list
 def ledger_lines(ledger: Sequence[Mapping[str, Any]]) -> list[str]:
     """A line for each computed claim whose verdict is not the recorded one.
 
-    That it was not run is no verdict. Whether it could be is seen from the rows, which say which
-    package is not there: see :func:`not_run_lines`.
+    That it was not run, or is stale, is no verdict. Whether it could be is seen from the rows,
+    which say which package is not there, or what they rest on: see :func:`not_run_lines`.
     """
     lines = [] if ledger else ["results/ledger.csv: has no claims"]
     for claim in ledger:
-        if claim["reproduced"] == "not run":
+        if claim["reproduced"] in ("not run", STALE):
             continue
         if claim["kind"] == "computed" and claim["reproduced"] != claim["recorded"]:
             because = f": {claim['problem']}" if claim["problem"] else ""
@@ -129,7 +136,10 @@ def control_lines(
                 f"claim {claim} ({entry['covers']}): has no control, {path} has no row of it with "
                 f"the fault {fault!r}{digests.anew(path)}"
             )
-        elif row["measured_text"] == entry["reproduced"] == "not run":
+        elif row["measured_text"] == entry["reproduced"] and entry["reproduced"] in (
+            "not run",
+            STALE,
+        ):
             continue  # what it needs is not there, with the fault or without
         elif row["outcome"] != "holds" or row["measured_text"] != row["reference_text"]:
             because = f", {row['found']}" if row["found"] else ""
@@ -147,13 +157,18 @@ def control_lines(
 def not_run_lines(
     rows: Sequence[Mapping[str, Any]], ledger: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """A line for each claim that is said to be not run though no row of its suites says why."""
+    """A line for each claim that is said to be not run, or stale, though no row says why."""
+    old = {f"results/suites/{row['suite']}.csv" for row in rows if row.get(STANDING) == STALE}
     files = {f"results/suites/{row['suite']}.csv" for row in rows if row["outcome"] == "not run"}
     return [
         f"claim {claim['id']} ({claim['covers']}): is said to be not run, and no package that it "
         "needs is missing"
         for claim in ledger
         if claim["reproduced"] == "not run" and files.isdisjoint(claim["files"].split())
+    ] + [
+        f"claim {claim['id']} ({claim['covers']}): is said to be stale, and its rows are not"
+        for claim in ledger
+        if claim["reproduced"] == STALE and old.isdisjoint(claim["files"].split())
     ]
 
 
@@ -238,7 +253,7 @@ def verdict_line(ledger: Sequence[Mapping[str, Any]]) -> str:
     """The verdicts of a run in one line, such as ``52 verified, 14 conditional, …``."""
     order = (
         "verified", "conditional", "refuted", "undecided", "read", "judgement", "awaiting",
-        "not run",
+        "not run", STALE,
     )  # fmt: skip
     counts = {
         name: sum(claim["reproduced"] == name for claim in ledger)

@@ -3,7 +3,8 @@
 A verdict is never looked up: it follows from which rows a claim selects, how many, and
 whether they hold. Whatever is off (a row missing or one too many, a row that does not hold,
 a condition that does not separate support from counter-example) makes the claim *undecided*,
-which the gate refuses. A claim that selects rows by a package which is not there is *not run*.
+which the gate refuses. A claim that selects rows by a package which is not there is *not run*, and
+one whose rows rest on readings of another code than the one of now is *stale*.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,10 @@ from posinfo.numbers_text import at_least, at_most, significant
 from posinfo.rows import CONTRADICTION_MARGIN, DECIDING, KEY, LIBRARY, decide, key_text
 
 Row = Mapping[str, Any]
+
+#: The column that says of rows which no run measures whether what they rest on was accepted and is
+#: what the code of now would measure, or is stale.
+STANDING, ACCEPTED, STALE = "standing", "accepted", "stale"
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,12 @@ class Entry:
         return sorted({row["evidence"] for row in self.rows})
 
     @property
+    def standing(self) -> str:
+        """What its rows of real models rest on: *accepted* or *stale* readings, or nothing."""
+        found = {row.get(STANDING) for row in self.rows} - {None, ""}
+        return STALE if STALE in found else "".join(sorted(found))
+
+    @property
     def tightest(self) -> float | None:
         """The largest ratio among the rows: how much of its bound the closest one used."""
         return max((row["ratio"] for row in self.rows if row["ratio"] is not None), default=None)
@@ -61,6 +72,7 @@ class Entry:
             "condition": self.condition,
             "recorded": claim.verdict,
             "reproduced": self.reproduced,
+            "standing": self.standing,
             "evidence": " ".join(self.evidence),
             "tightest_ratio": self.tightest,
             "rows": len(self.rows),
@@ -123,6 +135,12 @@ def _decide(
         return Entry(
             claim, "undecided", tuple(supporting), tuple(breaking), tuple(problems), "", "", ""
         )
+    if any(row.get(STANDING) == STALE for row in supporting + breaking):
+        why = (
+            "The code that measures real models has changed since they were measured; the recorded "
+            f"verdict is {claim.verdict}."
+        )
+        return Entry(claim, STALE, tuple(supporting), tuple(breaking), (), "", why, "")
     verdict = ("conditional" if supporting else "refuted") if breaking else "verified"
     return Entry(claim, verdict, tuple(supporting), tuple(breaking), (), **prose)
 

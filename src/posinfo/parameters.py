@@ -1,9 +1,17 @@
 """What a suite is told: its section of the config, with what all suites share."""
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from posinfo import extras
+
+#: The folder of the package, and what lies beside it in a working copy: the accepted readings of
+#: real models, and what their columns are.
+SOURCE = Path(__file__).resolve().parents[1]
+ACCEPTED = SOURCE.parent / "baseline" / "pretrained"
+READINGS_SCHEMA = SOURCE.parent / "workflow" / "schemas" / "readings.yaml"
 
 #: Keys of the config that not all suites are told: their own sections, the claims, and what the
 #: suites implementations, trained and pretrained take alone.
@@ -38,12 +46,21 @@ def suite_parameters(config: Mapping[str, Any], suite: str) -> dict[str, Any]:
         The suite's name: a key below ``suites``.
     """
     told = {**shared_parameters(config), **config["suites"][suite]}
-    if suite in extras.NEEDED:
+    if "leave_out" in told:
         told["packages"] = extras.packages(suite, told["leave_out"])
     if suite == "implementations":
         told["implementations"] = config["implementations"]
     if suite == "trained":
         told |= {"decoder": config["decoder"], "weights": weight_files(config)}
+    if suite == "pretrained":
+        from posinfo.pretrained import code
+
+        told |= {
+            "accepted": os.path.relpath(ACCEPTED),
+            "schema": os.path.relpath(READINGS_SCHEMA),
+            "settings": config["pretrained"],
+            "code": code.digest(SOURCE),
+        }
     return told
 
 

@@ -146,7 +146,7 @@ def _measure_claim(name: str, config: Mapping[str, Any], as_json: bool) -> None:
         )  # fmt: skip
     for line in advice(rows):
         print(f"posinfo: {line}", file=sys.stderr)
-    if entry.reproduced not in (claim.verdict, "not run"):
+    if entry.reproduced not in (claim.verdict, "not run", "stale"):
         raise Exit(1)
 
 

@@ -29,7 +29,7 @@ def _place(record: Record) -> tuple[Any, ...]:
     )
 
 
-def about(settings: Mapping[str, Any], code: str) -> dict[str, Any]:
+def about(settings: Mapping[str, Any], code: str, digest: str) -> dict[str, Any]:
     """What the readings rest on: weights, text, versions, settings, and the measuring code.
 
     Parameters
@@ -38,11 +38,14 @@ def about(settings: Mapping[str, Any], code: str) -> dict[str, Any]:
         The config's section ``pretrained``.
     code
         The digest of the code, by :func:`posinfo.pretrained.code.digest`.
+    digest
+        The sha256 of the file of readings.
     """
     from importlib.metadata import version
 
     return {
         "code": code,
+        "readings_sha256": digest,
         "settings": dict(settings),
         "text": {
             "what": "pydoc_data.topics of the standard library",

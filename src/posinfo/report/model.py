@@ -328,6 +328,8 @@ class Page:
     awaiting_statements: tuple[str, ...]
     not_run: tuple[ClaimLink, ...]
     not_run_advice: tuple[str, ...]
+    accepted: int
+    stale: tuple[ClaimLink, ...]
     findings: tuple[Finding, ...]
     inconsistencies: tuple[InconsistencyView, ...]
     lessons: tuple[LessonView, ...]

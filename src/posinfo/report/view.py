@@ -12,7 +12,7 @@ from posinfo.claims import Claim, Inconsistency, Selector, Weight
 from posinfo.errors import InputError
 from posinfo.extras import advice
 from posinfo.gate import control_lines, problems
-from posinfo.ledger import select
+from posinfo.ledger import ACCEPTED, select
 from posinfo.numbers_text import significant
 from posinfo.report import words
 from posinfo.report.grids import Row, row_group, table_grid
@@ -118,6 +118,8 @@ def build(inputs: Inputs) -> Page:
         awaiting_statements=tuple(sorted({name for claim in awaiting for name in claim.covers})),
         not_run=tuple(link for link in links.values() if link.mark.name == "notrun"),
         not_run_advice=tuple(advice(inputs.rows)),
+        accepted=sum(entry["standing"] == ACCEPTED for entry in inputs.ledger),
+        stale=tuple(link for link in links.values() if link.mark.name == "stale"),
         findings=tuple(
             Finding(entries[claim.id]["headline"], links[claim.id])
             for claim in claims
@@ -171,6 +173,8 @@ def claim_mark(claim: Claim, entry: Record | None) -> Mark:
     mark = words.MARKS.get(entry["reproduced"].replace(" ", ""), words.MARKS["undecided"])
     if mark.name == "read":
         return replace(mark, word=words.READINGS[claim.verdict])
+    if entry["standing"] == ACCEPTED and mark.name in words.VERDICTS:
+        return replace(mark, word=f"{mark.word}, accepted")
     return mark
 
 
@@ -257,7 +261,7 @@ def claim_view(
     separating = {name: titles.get(name, name) for name in claim.differs_in}
     rows = [*supporting, *breaking]
     # What was not run has no verdict to set against the recorded one, which its text names.
-    differs = claim.kind == "computed" and mark.name not in (claim.verdict, "notrun")
+    differs = claim.kind == "computed" and mark.name not in (claim.verdict, "notrun", "stale")
     kinds = Counter(row["evidence"] for row in rows)
     tightest = entry["tightest_ratio"] if entry else None
     return ClaimView(

@@ -85,8 +85,16 @@ MARKS = {
             "not run",
             "it needs a package that was left out of this run; it counts for nothing",
         ),
+        Mark(
+            "stale",
+            "stale",
+            "the code that measured real models for it has changed since; it counts for nothing",
+        ),
     )
 }
+
+#: Marks that are verdicts on what was computed.
+VERDICTS = ("verified", "conditional", "refuted")
 
 #: What reading a document showed, as a word.
 READINGS = {
