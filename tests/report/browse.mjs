@@ -183,13 +183,29 @@ async function injection() {
   return { ...ran, requests: seen.requests, refused: seen.errors };
 }
 
-// What is seen of each figure: the page carries one drawing for both themes.
-async function pictures(tab, name, number = Infinity) {
-  const found = (await tab.locator("figure img").all()).slice(0, number);
-  const paths = found.map((_, place) => join(folder, `${name}-${place}.png`));
-  for (const [place, one] of found.entries()) await one.screenshot({ path: paths[place] });
-  return paths;
-}
+// How bright each figure is where it is painted, and which share of it is painted: the page carries
+// one drawing for both themes, and this is the one that is seen.
+const painted = (tab) =>
+  tab.evaluate(() =>
+    Promise.all(
+      [...document.images].map(async (one) => {
+        await one.decode();
+        const canvas = document.createElement("canvas");
+        canvas.width = 120;
+        canvas.height = Math.ceil((120 * one.naturalHeight) / one.naturalWidth);
+        const context = canvas.getContext("2d", { willReadFrequently: true });
+        context.drawImage(one, 0, 0, canvas.width, canvas.height);
+        const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+        let [light, opaque] = [0, 0];
+        for (let place = 0; place < data.length; place += 4) {
+          const [red, green, blue, alpha] = data.slice(place, place + 4);
+          light += (alpha * (red + green + blue)) / 3;
+          opaque += alpha;
+        }
+        return { brightness: light / opaque, share: opaque / 255 / (data.length / 4) };
+      }),
+    ),
+  );
 
 async function paper() {
   const { context, tab } = await open({ viewport: { width: PAPER, height: 1000 } });
@@ -208,7 +224,7 @@ async function paper() {
       ),
     };
   });
-  found.pictures = await pictures(tab, "paper", 1);
+  found.painted = await painted(tab);
   await tab.pdf({ path: join(folder, "report.pdf"), preferCSSPageSize: true });
   await context.close();
   return found;
@@ -216,7 +232,7 @@ async function paper() {
 
 const { context, tab, seen } = await open({ viewport: { width: 1280, height: 900 } });
 const result = { light: await structure(tab), requests: seen.requests, errors: seen.errors };
-result.pictures = { light: await pictures(tab, "light") };
+result.painted = { light: await painted(tab) };
 result.keyboard = await keyboard(tab);
 result.widths = {};
 for (const folded of [true, false]) {
@@ -229,7 +245,7 @@ for (const folded of [true, false]) {
 await context.close();
 const dark = await open({ colorScheme: "dark" });
 result.dark = await structure(dark.tab);
-result.pictures.dark = await pictures(dark.tab, "dark");
+result.painted.dark = await painted(dark.tab);
 await dark.context.close();
 result.axe = { light: await accessibility("light"), dark: await accessibility("dark") };
 result.visible = { with: await visibleText(true), without: await visibleText(false) };

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from PIL import Image
 
 THEMES = ("light", "dark")
 
@@ -128,17 +127,15 @@ def test_images_follow_the_theme(page: Any) -> None:
     """By what is seen: one drawing holds both themes; printed in dark mode it is light."""
     images = page.seen["light"]["images"]
     assert all(image["source"].startswith("data:image/svg+xml") for image in images)
-    seen = {**page.seen["pictures"], "paper": page.seen["paper"]["pictures"]}
-    brightness = {
-        theme: [Image.open(path).convert("L").resize((1, 1)).getpixel((0, 0)) for path in paths]
-        for theme, paths in seen.items()
-    }
-    assert len(brightness["light"]) == len(brightness["dark"]) == len(images)
-    assert brightness["paper"]
+    seen = {**page.seen["painted"], "paper": page.seen["paper"]["painted"]}
+    assert {len(found) for found in seen.values()} == {len(images)}
     if page.name == "real":  # the hostile page draws one and the same square twice
-        assert min(brightness["light"]) > 200
-        assert min(brightness["paper"]) > 200
-        assert max(brightness["dark"]) < 80
+        for one in [*seen["light"], *seen["paper"]]:  # on a light background of their own
+            assert one["brightness"] > 200
+            assert one["share"] > 0.99
+        for one in seen["dark"]:  # light ink, on the page's own dark background
+            assert one["brightness"] > 80
+            assert 0 < one["share"] < 0.5
 
 
 def test_tables_have_captions_scopes_and_boxes(page: Any) -> None:
