@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 if __name__ == "__main__":
     with job(snakemake):
         extras.check("pretrained")
-        import torch
-
-        torch.set_num_threads(1)
         records = plan.run(
             plan.named(snakemake.wildcards.job, snakemake.params.settings),
             Path(snakemake.input.weights).parent,

@@ -21,6 +21,7 @@ SUITES = (
     "permutation",
     "shift",
     "trained",
+    "pretrained",
     "peers",
     "controls",
     "implementations",

@@ -11,14 +11,12 @@ from typing import Any
 from posinfo import digests
 from posinfo.errors import InputError
 from posinfo.ledger import (
-    STALE,
-    STANDING,
     contradiction_problems,
     decided_anew,
     row_name,
     row_problem,
 )
-from posinfo.rows import PASSING
+from posinfo.rows import PASSING, STALE, STANDING
 
 #: The suite in which the functions of the config are rows.
 IMPLEMENTATIONS = "implementations"

@@ -16,13 +16,18 @@ import jinja2
 from posinfo.claims import Claim, Selector
 from posinfo.errors import InputError
 from posinfo.numbers_text import at_least, at_most, significant
-from posinfo.rows import CONTRADICTION_MARGIN, DECIDING, KEY, LIBRARY, decide, key_text
+from posinfo.rows import (
+    CONTRADICTION_MARGIN,
+    DECIDING,
+    KEY,
+    LIBRARY,
+    STALE,
+    STANDING,
+    decide,
+    key_text,
+)
 
 Row = Mapping[str, Any]
-
-#: The column that says of rows which no run measures whether what they rest on was accepted and is
-#: what the code of now would measure, or is stale.
-STANDING, ACCEPTED, STALE = "standing", "accepted", "stale"
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,10 @@ DECIDING = ("measured", "reference", "bound", "measured_text", "reference_text")
 #: The column in which rows name the package that they need, in a suite that can do without it.
 LIBRARY = "library"
 
+#: The column that says of rows which no run measures whether what they rest on was accepted and is
+#: what the code of now would measure, or is stale.
+STANDING, ACCEPTED, STALE = "standing", "accepted", "stale"
+
 #: What identifies a row within its suite.
 KEY = ("case", "quantity", "subject")
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from snakemake.utils import update_config
 
-from posinfo import __version__, cli, extras
+from posinfo import __version__, cli
 from posinfo.catalogue import SUITES, listing
 from posinfo.check.result import finite
 from posinfo.cli import controlling, measuring
@@ -297,7 +297,8 @@ def test_a_suite_is_told_its_section_and_what_is_shared():
     for suite in SUITES:
         told = suite_parameters(config, suite)
         own = set(config["suites"][suite])
-        own |= {"packages"} if suite in extras.NEEDED else set()
+        own |= {"packages"} if suite == "peers" else set()
+        own |= {"accepted", "schema", "settings", "code"} if suite == "pretrained" else set()
         own |= {"implementations"} if suite == "implementations" else set()
         own |= {"decoder", "weights"} if suite == "trained" else set()
         assert told.keys() == shared_parameters(config).keys() | own

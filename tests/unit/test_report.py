@@ -52,8 +52,13 @@ def row(**values: Any) -> dict[str, Any]:
     } | values  # fmt: skip
 
 
+def decided(reproduced: str) -> dict[str, str]:
+    """What the ledger says of a claim's verdict."""
+    return {"reproduced": reproduced, "standing": ""}
+
+
 def links_of(*claims: Claim, reproduced: str = "verified") -> dict[str, Any]:
-    return {one.id: view.claim_link(one, {"reproduced": reproduced}) for one in claims}
+    return {one.id: view.claim_link(one, decided(reproduced)) for one in claims}
 
 
 def caption(key: str, *covers: str, **values: Any) -> Caption:
@@ -85,13 +90,24 @@ def content_of(address: str) -> bytes:
 @pytest.mark.parametrize("name", ["verified", "conditional", "refuted", "undecided", "awaiting"])
 def test_a_mark_is_what_the_ledger_says(name: str) -> None:
     # Recorded as verified: the word comes from what was reproduced.
-    assert view.claim_mark(claim("a", "A01"), {"reproduced": name}).name == name
+    assert view.claim_mark(claim("a", "A01"), decided(name)).name == name
+
+
+def test_a_verdict_on_accepted_readings_says_so_and_one_on_stale_readings_is_none():
+    one = claim("a", "A01", verdict="refuted")
+    there = {"reproduced": "refuted", "standing": "accepted"}
+    assert view.claim_mark(one, there).word == "refuted, accepted"
+    assert view.claim_mark(one, there).name == "refuted"
+    stale = view.claim_mark(one, {"reproduced": "stale", "standing": "stale"})
+    assert (stale.name, stale.word) == ("stale", "stale")
+    undecided = {"reproduced": "undecided", "standing": "accepted"}
+    assert view.claim_mark(one, undecided).word == "undecided"
 
 
 def test_what_was_not_run_has_a_mark_of_its_own_and_no_recorded_verdict_beside_it() -> None:
     one = claim("a", "A01", verdict="refuted")
     entry = {
-        "reproduced": "not run", "why": "It needs x 1.0.", "problem": "", "condition": "",
+        **decided("not run"), "why": "It needs x 1.0.", "problem": "", "condition": "",
         "tightest_ratio": None,
     }  # fmt: skip
     mark = view.claim_mark(one, entry)
@@ -100,7 +116,12 @@ def test_what_was_not_run_has_a_mark_of_its_own_and_no_recorded_verdict_beside_i
     shown = view.claim_view(one, entry, [], [], links=links, fields={})
     assert (shown.recorded, shown.why, shown.problem) == ("", "It needs x 1.0.", "")
     other = view.claim_view(
-        one, entry, [], [], links={"a": view.claim_link(one, {"reproduced": "verified"})}, fields={}
+        one,
+        entry,
+        [],
+        [],
+        links={"a": view.claim_link(one, decided("verified"))},
+        fields={},
     )
     assert other.recorded == "refuted"
 
@@ -119,9 +140,7 @@ def test_a_claim_without_a_ledger_entry_is_undecided() -> None:
 
 @pytest.mark.parametrize("verdict", ["confirmed", "partly", "contradicted"])
 def test_a_reading_is_marked_as_read(verdict: str) -> None:
-    mark = view.claim_mark(
-        claim("a", "A01", kind="source", verdict=verdict), {"reproduced": "read"}
-    )
+    mark = view.claim_mark(claim("a", "A01", kind="source", verdict=verdict), decided("read"))
     assert mark.name == "read"
     assert mark.word.endswith(", read")
     assert mark.word.startswith(verdict)
@@ -142,9 +161,9 @@ def test_every_mark_has_its_own_shape_and_word() -> None:
 def test_counts_keep_what_awaits_apart() -> None:
     one, two, three = claim("a", "A01"), claim("b", "A02"), claim("c", "A03", kind="awaiting")
     links = [
-        view.claim_link(one, {"reproduced": "verified"}),
-        view.claim_link(two, {"reproduced": "refuted"}),
-        view.claim_link(three, {"reproduced": "awaiting"}),
+        view.claim_link(one, decided("verified")),
+        view.claim_link(two, decided("refuted")),
+        view.claim_link(three, decided("awaiting")),
     ]
     found = {count.mark.name: count.number for count in view.counts(links)}
     assert found == {"verified": 1, "refuted": 1, "awaiting": 1}
@@ -187,7 +206,7 @@ def test_contents_name_what_a_reader_should_not_miss() -> None:
 def test_a_claim_shows_that_its_verdict_is_not_the_recorded_one() -> None:
     one = claim("a", "A01", verdict="verified")
     links = links_of(one, reproduced="undecided")
-    entry = {"reproduced": "undecided", "problem": "finds 2 rows, expected 3", "why": "",
+    entry = {**decided("undecided"), "problem": "finds 2 rows, expected 3", "why": "",
              "condition": "",
              "tightest_ratio": None}  # fmt: skip
     shown = view.claim_view(one, entry, [], [], links=links, fields={})
@@ -632,7 +651,7 @@ def test_statements_that_contradict_each_other_are_shown_as_one(
         "B57",
         "B60",
     }
-    assert set().union(*(covered[name] for name in one.denies)) == {"A42", "A53", "B64"}
+    assert set().union(*(covered[name] for name in one.denies)) == {"A42", "A50", "A53", "B64"}
     block = page.partition(f'id="inconsistency-{one.id}"')[2].partition("</section>")[0]
     for name in one.says + one.denies:
         assert f'href="#claim-{name}"' in block

@@ -197,6 +197,8 @@ def files_of(wildcards):
     """Other files that a suite reads: the listed implementations, or trained weights."""
     if wildcards.suite == "trained":
         return list(weight_files(config).values())
+    if wildcards.suite == "pretrained":
+        return [READINGS_SCHEMA, *files_in("baseline/pretrained")]
     if wildcards.suite != "implementations":
         return []
     return list(dict.fromkeys(entry["file"] for entry in config["implementations"]))

@@ -31,6 +31,8 @@ rule train_decoder:
         "logs/train_decoder/{encoding}.log",
     benchmark:
         "logs/benchmarks/train_decoder_{encoding}.tsv"
+    # What takes longest begins first.
+    priority: 2
     conda:
         "../../environment.yml"
     threads: 1
@@ -53,6 +55,7 @@ rule tune_decoder:
         "logs/tune_decoder/{method}.log",
     benchmark:
         "logs/benchmarks/tune_decoder_{method}.tsv"
+    priority: 1
     conda:
         "../../environment.yml"
     threads: 1

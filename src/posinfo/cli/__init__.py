@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from posinfo import __version__
 from posinfo.check.process import Broken
-from posinfo.cli import checking, controlling, measuring
+from posinfo.cli import accepting, checking, controlling, measuring
 from posinfo.cli.common import load_config
 from posinfo.errors import InputError
 
@@ -51,6 +51,7 @@ app.command()(measuring.suites)
 app.command()(measuring.measure)
 app.command()(controlling.control)
 app.command()(checking.check)
+app.command()(accepting.accept)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from posinfo.digests import sha256
 from posinfo.errors import InputError
-from posinfo.ledger import ACCEPTED, STALE
+from posinfo.rows import ACCEPTED, STALE
 from posinfo.tidy import Fields, read
 
 Record = Mapping[str, Any]

@@ -107,8 +107,15 @@ def total(settings: Settings) -> float:
 def run(
     job: Job, folder: str | Path, settings: Settings, say: Callable[[str], None]
 ) -> Iterator[Record]:
-    """Measure: load the model from its folder, and give the records of the job one by one."""
+    """Measure: load the model from its folder, and give the records of the job one by one.
+
+    On one thread, so that jobs side by side do not disturb each other.
+    """
+    import torch
+
     from posinfo.pretrained import minilm, smollm
+
+    torch.set_num_threads(1)
 
     module = {"smollm2": smollm, "minilm": minilm}[job.model]
     loaded = module.load(folder)

@@ -12,7 +12,7 @@ from posinfo.claims import Claim, Inconsistency, Selector, Weight
 from posinfo.errors import InputError
 from posinfo.extras import advice
 from posinfo.gate import control_lines, problems
-from posinfo.ledger import ACCEPTED, select
+from posinfo.ledger import select
 from posinfo.numbers_text import significant
 from posinfo.report import words
 from posinfo.report.grids import Row, row_group, table_grid
@@ -39,7 +39,7 @@ from posinfo.report.model import (
     Term,
 )
 from posinfo.report.pictures import data_uri, picture, svg_size
-from posinfo.rows import CONTRADICTION_MARGIN, EVIDENCE, PASSING, TIGHT_ABOVE, WIDE_BELOW
+from posinfo.rows import ACCEPTED, CONTRADICTION_MARGIN, EVIDENCE, PASSING, TIGHT_ABOVE, WIDE_BELOW
 from posinfo.tidy import Fields
 
 PAGE = "report/index.html"
