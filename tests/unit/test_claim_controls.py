@@ -61,7 +61,11 @@ def test_every_verified_claim_names_a_fault_or_says_why_there_is_none(claims):
     for one in claims:
         if one.kind == "computed" and not one.breaks:
             assert bool(one.rejects) != bool(one.no_fault), one.id
-    assert sum(bool(one.no_fault) for one in claims) < 5
+    # No implementation in place of another changes what trained weights hold; of the rest few have
+    # an excuse.
+    excused = [one.id for one in claims if one.no_fault]
+    trained = {one.id for one in claims if set(one.suites) & {"trained", "pretrained"}}
+    assert len([name for name in excused if name not in trained]) < 5
 
 
 def test_without_a_fault_every_claim_keeps_its_verdict(claims, controlled, monkeypatch):
