@@ -30,6 +30,7 @@ CHANGED = {
     "loss-by-length": ("loss", 2.0),
     "loss-by-method": ("loss", 2.0),
     "table-similarity": ("cosine", 0.9),
+    "real-loss-by-position": ("loss", 2.0),
 }
 KEYS = sorted(FIGURES)
 

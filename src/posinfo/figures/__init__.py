@@ -27,6 +27,7 @@ FIGURES: dict[str, Drawer] = {
     "loss-by-length": trained.loss_by_length,
     "loss-by-method": trained.loss_by_method,
     "table-similarity": trained.table_similarity,
+    "real-loss-by-position": trained.real_loss_by_position,
     "detection-matrix": detection_matrix,
 }
 

@@ -141,3 +141,28 @@ def table_similarity(records: Records, style: Style) -> Figure:
     axes.set_xlabel("distance of two rows in positions")
     axes.set_ylabel("mean cosine")
     return figure
+
+
+def real_loss_by_position(records: Records, style: Style) -> Figure:
+    """A panel a method, beside the model as trained: loss against position along one text."""
+    methods = groups(records, "name")
+    plain, *others = methods.items()
+    top, below = 52.0, 52.0
+    figure, places, height = _grid(len(others), 2, 92.0, 30.0, top, below)
+    _key(figure, style, height, top - 22, [plain[0], "by the method"])
+    high = max(r["highest"] for r in records) * 1.05
+    length = records[0]["trained_length"]
+    last = max(r["position_to"] for r in records)
+    for (name, of), place in zip(others, places, strict=True):
+        axes = _panel(figure, place, name, high)
+        axes.tick_params(labelbottom=place in places[-2:])
+        axes.set_xlim(0, last)
+        # Between two panels there is room for one label.
+        labels = ["0" if place[0] < 0.3 else "", "L", "2L"]
+        axes.set_xticks([0, length, 2 * length], labels=labels)
+        axes.axvline(length, color=style.ink, linewidth=1.2, linestyle=(0, (1, 2)))
+        for number, line in enumerate((plain[1], of)):
+            _band(axes, style, number, [r["position_to"] for r in line], line)
+    figure.text(0.55, 6 / height, "position", ha="center", va="bottom")
+    figure.text(2 / WIDTH, 0.5, "nats a token", rotation=90, ha="left", va="center")
+    return figure

@@ -42,6 +42,7 @@ TABLES: dict[str, Maker] = {
     "never-trained": extension.never_trained,
     "turns-of-models": extension.turns_of_models,
     "twice-the-length": trained.twice_the_length,
+    "real-model-shifted": trained.real_model_shifted,
     "peers": peers.peers,
     "implementations": implementations.implementations,
     "judgement": judgement.judgement,
@@ -66,6 +67,7 @@ FIGURES: dict[str, Maker] = {
     "loss-by-length": trained.loss_by_length,
     "loss-by-method": trained.loss_by_method,
     "table-similarity": trained.table_similarity,
+    "real-loss-by-position": trained.real_loss_by_position,
     "detection-matrix": controls.detection_matrix,
 }
 

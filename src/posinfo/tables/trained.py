@@ -2,8 +2,12 @@
 
 from posinfo.tables.data import Data, Record, Row
 
-SUITE = "trained"
+SUITE, REAL = "trained", "pretrained"
 TASKS = ("repeat", "recall")
+#: What each task asks for: the token just before, or something from the start.
+PLACES = ("near", "far")
+TINY = "decoder trained here"
+AS_TRAINED = "as trained"
 #: Names for people, in the order of figures.
 ENCODINGS = {
     "rotary": "RoPE",
@@ -112,29 +116,30 @@ def table_similarity(data: Data) -> list[Record]:
 
 
 def twice_the_length(data: Data) -> list[Record]:
-    """What happens to a decoder trained at L when it reads 2L: every encoding and every method."""
+    """What becomes of a model trained at L when it reads 2L, tiny and real, by method."""
+    return _tiny(data) + _real(data)
+
+
+def _tiny(data: Data) -> list[Record]:
     factor = min(data.config["decoder"]["factors"])
     tuned = data.config["decoder"]["tuning"]["steps"]
     records: list[Record] = []
 
     def line(encoding: str, how: str, steps: int, rows: list[Row]) -> None:
         inside = _losses(data, "trained length", encoding=encoding)
-        record: Record = {"encoding": ENCODINGS[encoding], "how": how, "steps": steps}
-        for task in TASKS:
+        record: Record = {
+            "model": TINY, "encoding": ENCODINGS[encoding], "how": how, "steps": steps,
+        }  # fmt: skip
+        for place, task in zip(PLACES, TASKS, strict=True):
             row = _whole(rows, task, factor)
-            record |= {
-                f"{task}_inside": _whole(inside, task, 1)["measured"],
-                task: row["measured"],
-                f"{task}_lowest": row["lowest"],
-                f"{task}_highest": row["highest"],
-            }
+            record |= _at(place, _whole(inside, task, 1)["measured"], row)
         records.append(record)
 
     encodings = data.config["decoder"]["encodings"]
     for encoding in encodings:
         if encoding != "learned":
             rows = _losses(data, "past the trained length", encoding=encoding)
-            line(encoding, "as trained", 0, rows)
+            line(encoding, AS_TRAINED, 0, rows)
     if "learned" in encodings:
         for way in WAYS:
             line("learned", way, 0, _losses(data, "learned table past its end", reading=way))
@@ -147,4 +152,86 @@ def twice_the_length(data: Data) -> list[Record]:
         line("rotary", METHODS[method], tuned, rows)
     for name in INTERVENTIONS:
         line("rotary", name, 0, _losses(data, "cause", reading=name))
+    return records
+
+
+def _real(data: Data) -> list[Record]:
+    settings = data.config["pretrained"]["smollm2"]
+    trained = settings["trained_length"]
+    twice = 2 * trained
+    [text] = data.rows(
+        REAL, "as trained", begins="loss of the tokens before", context=trained, position=twice
+    )
+    [fact] = data.rows(
+        REAL, "far retrieval", begins="loss of a digit at", method="none", position=trained,
+        against="",
+    )  # fmt: skip
+    records: list[Record] = []
+    for method in settings["methods"]:
+        [near] = data.rows(
+            REAL, "extension methods", begins="loss at", method=method, position=twice, against=""
+        )
+        [far] = data.rows(
+            REAL, "far retrieval", begins="loss of a digit at", method=method, position=twice,
+            against="",
+        )  # fmt: skip
+        records.append(
+            {
+                "model": near["subject"],
+                "encoding": ENCODINGS["rotary"],
+                "how": AS_TRAINED if method == "none" else METHODS[method],
+                "steps": 0,
+                **_at("near", text["measured"], near),
+                **_at("far", fact["measured"], far),
+            }
+        )
+    return records
+
+
+def _at(place: str, inside: object, row: Row) -> Record:
+    """A loss within L and at 2L, near or far, with its lowest and highest."""
+    return {
+        f"{place}_inside": inside,
+        place: row["measured"],
+        f"{place}_lowest": row["lowest"],
+        f"{place}_highest": row["highest"],
+    }
+
+
+def real_loss_by_position(data: Data) -> list[Record]:
+    """Loss of a real model along one long text, by method."""
+    return [
+        {
+            "model": row["subject"],
+            "method": row["method"],
+            "name": AS_TRAINED if row["method"] == "none" else METHODS[row["method"]],
+            "position_to": row["position"],
+            "trained_length": data.config["pretrained"]["smollm2"]["trained_length"],
+            "loss": row["measured"],
+            "lowest": row["lowest"],
+            "highest": row["highest"],
+        }
+        for method in data.config["pretrained"]["smollm2"]["methods"]
+        for row in sorted(
+            data.rows(REAL, "along a long text", method=method), key=lambda row: row["position"]
+        )
+    ]
+
+
+def real_model_shifted(data: Data) -> list[Record]:
+    """What a real model's predictions for a phrase become when all positions are moved."""
+    records: list[Record] = []
+    for shift in data.config["pretrained"]["smollm2"]["shifts"]:
+        record: Record = {"shift": shift}
+        for angles in ("float32", "float64"):
+            for key, quantity in (
+                ("logit", "largest difference of a logit"),
+                ("divergence", "largest KL divergence"),
+            ):
+                [row] = data.rows(
+                    REAL, "shifted phrases", begins=quantity, relation="within", shift=shift,
+                    method=f"angles in {angles}",
+                )  # fmt: skip
+                record |= {"model": row["subject"], f"{key}_{angles}": row["measured"]}
+        records.append(record)
     return records
