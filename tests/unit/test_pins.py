@@ -55,6 +55,7 @@ LOCK = pins(lock_lines())
 RUNTIME = pins(PROJECT["project"]["dependencies"])
 DEV = pins(PROJECT["project"]["optional-dependencies"]["dev"])
 PEERS = pins(PROJECT["project"]["optional-dependencies"]["peers"])
+PRETRAINED = pins(PROJECT["project"]["optional-dependencies"]["pretrained"])
 
 
 def conda_part() -> tuple[list[str], list[str]]:
@@ -74,12 +75,17 @@ def lock_tool() -> ModuleType:
 
 def test_the_lock_holds_every_direct_pin():
     assert len(RUNTIME) > 10
-    direct = RUNTIME | DEV | PEERS
+    direct = RUNTIME | DEV | PEERS | PRETRAINED
     assert {name: LOCK.get(name) for name in direct} == direct
 
 
 def test_no_package_is_pinned_in_two_places():
     assert len(RUNTIME | DEV | PEERS) == len(RUNTIME) + len(DEV) + len(PEERS)
+    # Two extras need one package, each for itself: they agree on its version.
+    shared = PEERS.keys() & PRETRAINED.keys()
+    assert shared == {"transformers"}
+    assert all(PEERS[name] == PRETRAINED[name] for name in shared)
+    assert not PRETRAINED.keys() & (RUNTIME | DEV).keys()
 
 
 def test_the_build_backend_is_the_locks():
@@ -148,12 +154,13 @@ def test_every_library_that_the_code_imports_is_pinned():
     distributions = metadata.packages_distributions()
     for name in sorted(outside - set(sys.stdlib_module_names)):
         providers = {canonicalize_name(found) for found in distributions.get(name, [name])}
-        pinned = RUNTIME.keys() | (PEERS.keys() if importers(graph, name) == OPTIONAL else set())
+        optional = PEERS.keys() if importers(graph, name) <= OPTIONAL else set()
+        pinned = RUNTIME.keys() | optional
         assert providers & pinned, f"{name} is imported, and pyproject.toml does not pin it"
 
 
 #: The only modules that may import what may not be there.
-OPTIONAL = {"posinfo.libraries"}
+OPTIONAL = {"posinfo.libraries", "posinfo.pretrained.minilm", "posinfo.pretrained.smollm"}
 
 
 def importers(graph, name: str) -> set[str]:
@@ -162,7 +169,7 @@ def importers(graph, name: str) -> set[str]:
 
 def test_the_packages_that_a_run_can_do_without_are_the_pins_of_their_extra():
     assert extras.NEEDED.keys() <= PROJECT["project"]["optional-dependencies"].keys()
-    assert extras.NEEDED["peers"] == PEERS
+    assert extras.NEEDED == {"peers": PEERS, "pretrained": PRETRAINED}
 
 
 def test_a_module_of_the_standard_library_s_weight_says_what_is_there():
