@@ -117,7 +117,7 @@ def table_similarity(data: Data) -> list[Record]:
 
 def twice_the_length(data: Data) -> list[Record]:
     """What becomes of a model trained at L when it reads 2L, tiny and real, by method."""
-    return _tiny(data) + _real(data)
+    return _real(data) + _tiny(data)
 
 
 def _tiny(data: Data) -> list[Record]:
