@@ -48,6 +48,16 @@ def _pass(real: Real, method: str, end: int) -> int:
     return end if own else longest
 
 
+def _read_at(real: Real, end: int) -> list[str]:
+    """The methods whose readings at a length are those of a text so long.
+
+    One that follows the length changes nothing within the trained one; what its longest pass says
+    of shorter stretches is read with the frequencies of the whole, and is no reading of theirs.
+    """
+    inside = end <= real.settings["trained_length"]
+    return [name for name in real.settings["methods"] if not (inside and name == "dynamic_ntk")]
+
+
 def along(real: Real, method: str, quantity: str, end: int) -> list[float]:
     """A quantity at a length of the long passes, in every window."""
     return real.values(
@@ -162,23 +172,18 @@ def extension_methods(rows: Recorder, parameters: Parameters) -> None:
 def methods_within(rows: Recorder, parameters: Parameters) -> None:
     """What each method, set for a longer text, costs where the model would need none."""
     real, within, _ = _given(parameters)
-    end = within[-1]
-    here = along(real, "none", LOSS, end)
-    below(rows, real, f"loss at {end}, none", here, TOKEN, method="none", task=TEXT, context=end,
-          position=end)  # fmt: skip
-    # One that follows the length changes nothing in so short a text.
-    for method in [
-        name for name in real.settings["methods"] if name not in ("none", "dynamic_ntk")
-    ]:
-        there = along(real, method, LOSS, end)
-        about = {"method": method, "task": TEXT, "context": end, "position": end}
-        below(rows, real, f"loss at {end}, {method}", there, TOKEN, **about)
-        if method in COSTS_WITHIN:
-            more(rows, real, f"rise of the loss at {end}, {method}", there, here, against="none",
-                 **about)  # fmt: skip
-        if method in FREE_WITHIN:
-            keeps(rows, real, f"rise of the loss at {end}, {method}", there, here, against="none",
-                  **about)  # fmt: skip
+    for end in within:
+        here = along(real, "none", LOSS, end)
+        for method in _read_at(real, end):
+            there = along(real, method, LOSS, end)
+            about = {"method": method, "task": TEXT, "context": end, "position": end}
+            below(rows, real, f"loss at {end}, {method}", there, TOKEN, **about)
+            if method in COSTS_WITHIN.get(end, ()):
+                more(rows, real, f"rise of the loss at {end}, {method}", there, here,
+                     against="none", **about)  # fmt: skip
+            if method in FREE_WITHIN.get(end, ()):
+                keeps(rows, real, f"rise of the loss at {end}, {method}", there, here,
+                      against="none", **about)  # fmt: skip
 
 
 @SUITE.case("far retrieval")
@@ -186,7 +191,7 @@ def far_retrieval(rows: Recorder, parameters: Parameters) -> None:
     """Keys that the start tells, asked for at the end: by length and method, against guessing."""
     real, within, beyond = _given(parameters)
     for end in (*within, *beyond):
-        for method in real.settings["methods"]:
+        for method in _read_at(real, end):
             digits = along(real, method, TOLD, end)
             about = {"method": method, "task": FACTS, "context": end, "position": end}
             quantity = f"loss of a digit at {end}, {method}"
@@ -294,14 +299,23 @@ BETTER: Mapping[int, tuple[str, ...]] = {
     12288: ("ntk", "dynamic_ntk", *_YARN, "abf"),
     16384: ("pi", "ntk", "dynamic_ntk", *_YARN, "abf"),
 }
-#: Methods that cost something where the model would need none, and those that do not.
-COSTS_WITHIN = ("pi", "abf")
-FREE_WITHIN = ("ntk", *_YARN)
+#: Methods that cost something where the model would need none, by the length, and those that do
+#: not.
+COSTS_WITHIN: Mapping[int, tuple[str, ...]] = {
+    1024: ("pi", "abf"),
+    4096: ("pi",),
+    8192: ("pi", "abf"),
+}
+FREE_WITHIN: Mapping[int, tuple[str, ...]] = {
+    1024: ("ntk", *_YARN),
+    4096: ("ntk", "yarn"),
+    8192: ("ntk", *_YARN),
+}
 #: Where digits are found better than by guessing, and worse; elsewhere they are guessed.
 FOUND: Mapping[int, tuple[str, ...]] = {
-    1024: ("none", "ntk", "dynamic_ntk", *_YARN, "abf"),
-    4096: ("none", "ntk", "dynamic_ntk", *_YARN, "abf"),
-    8192: ("ntk", "dynamic_ntk", *_YARN, "abf"),
+    1024: ("none", "ntk", *_YARN, "abf"),
+    4096: ("none", "ntk", *_YARN, "abf"),
+    8192: ("ntk", *_YARN, "abf"),
     12288: (*_YARN, "abf"),
     16384: ("abf",),
 }
