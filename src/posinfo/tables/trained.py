@@ -167,7 +167,7 @@ def _real(data: Data) -> list[Record]:
         against="",
     )  # fmt: skip
     records: list[Record] = []
-    for method in settings["methods"]:
+    for method in _methods(data):
         [near] = data.rows(
             REAL, "extension methods", begins="loss at", method=method, position=twice, against=""
         )
@@ -186,6 +186,12 @@ def _real(data: Data) -> list[Record]:
             }
         )
     return records
+
+
+def _methods(data: Data) -> list[str]:
+    """The methods of the readings, which may be other ones than the config of now names."""
+    read = {row["method"] for row in data.rows(REAL, "along a long text")}
+    return [name for name in METHODS if name in read]
 
 
 def _at(place: str, inside: object, row: Row) -> Record:
@@ -211,7 +217,7 @@ def real_loss_by_position(data: Data) -> list[Record]:
             "lowest": row["lowest"],
             "highest": row["highest"],
         }
-        for method in data.config["pretrained"]["smollm2"]["methods"]
+        for method in _methods(data)
         for row in sorted(
             data.rows(REAL, "along a long text", method=method), key=lambda row: row["position"]
         )
@@ -221,7 +227,8 @@ def real_loss_by_position(data: Data) -> list[Record]:
 def real_model_shifted(data: Data) -> list[Record]:
     """What a real model's predictions for a phrase become when all positions are moved."""
     records: list[Record] = []
-    for shift in data.config["pretrained"]["smollm2"]["shifts"]:
+    shifts = {row["shift"] for row in data.rows(REAL, "shifted phrases")}
+    for shift in sorted(shifts):
         record: Record = {"shift": shift}
         for angles in ("float32", "float64"):
             for key, quantity in (
