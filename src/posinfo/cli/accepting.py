@@ -46,7 +46,7 @@ def accept(
             f"was changed after it was measured: sha256 {found.digest}, measured "
             f"{found.about['readings_sha256']}; make it anew with snakemake --cores 4 {what}",
         )
-    changed = _changed(found.digest)
+    changed = _changed(folder)
     ACCEPTED.mkdir(parents=True, exist_ok=True)
     for name in (READINGS, ABOUT):
         shutil.copyfile(folder / name, ACCEPTED / name)
@@ -58,9 +58,11 @@ def accept(
     )
 
 
-def _changed(digest: str) -> bool:
-    path = ACCEPTED / READINGS
-    return not path.is_file() or sha256(path) != digest
+def _changed(folder: Path) -> bool:
+    return any(
+        not (ACCEPTED / name).is_file() or sha256(ACCEPTED / name) != sha256(folder / name)
+        for name in (READINGS, ABOUT)
+    )
 
 
 def _note(because: str, digest: str, about: Any) -> None:
