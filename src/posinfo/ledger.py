@@ -142,8 +142,8 @@ def _decide(
         )
     if any(row.get(STANDING) == STALE for row in supporting + breaking):
         why = (
-            "The code that measures real models has changed since they were measured; the recorded "
-            f"verdict is {claim.verdict}."
+            "The code that measures real models, or its settings, have changed since they were "
+            f"measured; the recorded verdict is {claim.verdict}."
         )
         return Entry(claim, STALE, tuple(supporting), tuple(breaking), (), "", why, "")
     verdict = ("conditional" if supporting else "refuted") if breaking else "verified"

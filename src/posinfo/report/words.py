@@ -88,7 +88,8 @@ MARKS = {
         Mark(
             "stale",
             "stale",
-            "the code that measured real models for it has changed since; it counts for nothing",
+            "the code that measured real models for it, or its settings, have changed since; it "
+            "counts for nothing",
         ),
     )
 }
