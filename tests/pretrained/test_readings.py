@@ -111,6 +111,10 @@ def test_shifts_are_the_accepted_ones(real, settings, readings, number):
             assert record["value"] == pytest.approx(value, rel=0.5, abs=1e-6), record
         elif "top token" in record["quantity"]:
             assert record["value"] == value, record
+        else:
+            # A hundredth of a logit is what counts as a difference; far away it is rounding, which
+            # another machine does otherwise.
+            assert record["value"] == pytest.approx(value, rel=0.5, abs=1e-2), record
 
 
 def test_the_real_table_is_the_accepted_one(weights, readings):

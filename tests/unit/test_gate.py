@@ -131,6 +131,19 @@ def test_an_undecided_claim_is_named_with_its_problem():
     ]
 
 
+def test_what_is_stale_passes_where_a_row_says_so_and_nowhere_else():
+    entry = {
+        "id": "one", "covers": "A01", "kind": "computed", "recorded": "verified", "problem": "",
+        "reproduced": "stale", "files": "results/suites/pretrained.csv",
+    }  # fmt: skip
+    row = {"suite": "pretrained", "outcome": "holds", "standing": "stale"}
+    assert gate.ledger_lines([entry]) == []
+    assert gate.not_run_lines([row], [entry]) == []
+    for others in ([], [{**row, "standing": "accepted"}], [{**row, "suite": "norms"}]):
+        (line,) = gate.not_run_lines(others, [entry])
+        assert line == "claim one (A01): is said to be stale, and its rows are not"
+
+
 def test_what_is_read_or_awaited_passes(ledger):
     others = [entry for entry in ledger if entry["kind"] != "computed"]
     assert {entry["kind"] for entry in others} == {"source", "judgement"}
