@@ -17,7 +17,7 @@ from posinfo.ledger import decide_claims
 from posinfo.pretrained import accepted, code, fetch, minilm, plan, rope, smollm, text
 from posinfo.pretrained.sources import SMOLLM2, SOURCES
 from posinfo.suites.base import Recorder
-from posinfo.suites.pretrained.suite import SUITE, Real, above, below, keeps, like, more
+from posinfo.suites.pretrained.suite import SUITE, Real, above, below, keeps, like, more, rises
 
 LENGTHS = [2048, 4096, 6144]
 
@@ -293,6 +293,16 @@ def test_a_rise_must_exceed_the_spread_of_the_windows(rows):
     more(rows, REAL, "small", [2.04, 2.04, 2.04], [2.0, 2.0, 2.0])
     more(rows, REAL, "fall", [1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
     assert outcomes(rows) == ["holds", "fails", "fails", "fails"]
+
+
+def test_what_is_kept_does_not_rise(rows):
+    """A rise beyond what counts as kept in no window breaks nothing that others support."""
+    here = [2.0, 2.0, 2.0]
+    for name, there in {"small": [2.06, 2.06, 2.06], "large": [2.12, 2.11, 2.12]}.items():
+        keeps(rows, REAL, f"{name}, kept", there, here)
+        rises(rows, REAL, f"{name}, rises", there, here)
+        more(rows, REAL, f"{name}, more", there, here)
+    assert outcomes(rows) == ["holds", "fails", "holds", "fails", "holds", "holds"]
 
 
 def test_one_window_that_differs_is_not_kept(rows):

@@ -10,7 +10,17 @@ from typing import Any
 
 from posinfo.reference.guessing import evenly
 from posinfo.suites.base import Recorder
-from posinfo.suites.pretrained.suite import EVIDENCE, SUITE, Real, above, below, keeps, like, more
+from posinfo.suites.pretrained.suite import (
+    EVIDENCE,
+    SUITE,
+    Real,
+    above,
+    below,
+    keeps,
+    like,
+    more,
+    rises,
+)
 
 MODEL = "smollm2"
 #: What guessing evenly costs: a token of the model's vocabulary, and one of ten digits.
@@ -158,7 +168,7 @@ def extension_methods(rows: Recorder, parameters: Parameters) -> None:
             below(rows, real, f"loss at {end}, {method}", there, TOKEN, **about)
             against = f"the same tokens behind {trained}"
             if method in RISES.get(end, ()):
-                more(rows, real, f"rise of the loss at {end}, {method}", there, here,
+                rises(rows, real, f"rise of the loss at {end}, {method}", there, here,
                      against=against, **about)  # fmt: skip
             if method in STAYS.get(end, ()):
                 keeps(rows, real, f"rise of the loss at {end}, {method}", there, here,
@@ -179,7 +189,7 @@ def methods_within(rows: Recorder, parameters: Parameters) -> None:
             about = {"method": method, "task": TEXT, "context": end, "position": end}
             below(rows, real, f"loss at {end}, {method}", there, TOKEN, **about)
             if method in COSTS_WITHIN.get(end, ()):
-                more(rows, real, f"rise of the loss at {end}, {method}", there, here,
+                rises(rows, real, f"rise of the loss at {end}, {method}", there, here,
                      against="none", **about)  # fmt: skip
             if method in FREE_WITHIN.get(end, ()):
                 keeps(rows, real, f"rise of the loss at {end}, {method}", there, here,

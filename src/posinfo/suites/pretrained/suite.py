@@ -143,7 +143,23 @@ def more(
     **about: Any,
 ) -> None:
     """Assert that values are higher ``there`` than ``here``, by more than the windows' spread."""
+    _higher(rows, real, quantity, _differences(there, here), least, **about)
+
+
+def rises(
+    rows: Recorder, real: Real, quantity: str, there: Sequence[float], here: Sequence[float],
+    **about: Any,
+) -> None:  # fmt: skip
+    """Assert that a loss rises, and in one window at least by more than :func:`keeps` allows."""
     differences = _differences(there, here)
+    kept = max(differences) <= KEPT
+    _higher(rows, real, quantity, [0.0] * len(differences) if kept else differences, **about)
+
+
+def _higher(
+    rows: Recorder, real: Real, quantity: str, differences: Sequence[float],
+    least: float = spread.LEAST, **about: Any,
+) -> None:  # fmt: skip
     rows.exceeds(
         quantity, max(mean(differences), 0.0), 0.0, bound=spread.margin(differences, least),
         subject=real.subject, evidence=EVIDENCE, basis=_basis(len(differences), least),
