@@ -16,6 +16,7 @@ import pytest
 import rattler
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -77,6 +78,20 @@ def test_the_lock_holds_every_direct_pin():
     assert len(RUNTIME) > 10
     direct = RUNTIME | DEV | PEERS | PRETRAINED
     assert {name: LOCK.get(name) for name in direct} == direct
+
+
+def test_the_lock_installs_on_every_python_that_the_project_names():
+    """A package that wants a later release of one Python makes pip search for hours elsewhere."""
+    asked = {}
+    for name in LOCK:
+        try:
+            wants = metadata.metadata(name)["Requires-Python"]
+        except metadata.PackageNotFoundError:
+            continue  # of an extra that is not installed here
+        if wants and metadata.version(name) == LOCK[name]:
+            asked[name] = SpecifierSet(wants)
+    assert len(asked) > 50
+    assert {name for name, wants in asked.items() if not wants.contains("3.11.0")} == set()
 
 
 def test_no_package_is_pinned_in_two_places():
