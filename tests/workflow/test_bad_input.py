@@ -20,7 +20,7 @@ def assert_refused(project, run, *named: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
-        ("seed: 123", "sed: 123", ["config/config.yaml", "'sed'", "did you mean 'seed'"]),
+        ("\nseed: 123", "\nsed: 123", ["config/config.yaml", "'sed'", "did you mean 'seed'"]),
         ("    tolerance: 1.0e-5", "    tolerance: 1e-5",
          ["config/config.yaml", "suites.norms.tolerance", "'1e-5'", "1.0e-5"]),
         ("    tolerance: 1.0e-5", "    tolerence: 1.0e-5",
@@ -34,9 +34,9 @@ def assert_refused(project, run, *named: str) -> None:
         ("\nbase: 10000.0", "\nbase: 0", ["base", "greater than 1"]),
         ("\nbase: 10000.0", "\nbase: -10000.0", ["base", "greater than 1"]),
         ("  norms:\n", "  nroms:\n", ["config/config.yaml", "nroms", "did you mean 'norms'"]),
-        ("seed: 123", "seed: 123\nseed: 124", ["config/config.yaml line", "stands twice"]),
-        ("seed: 123", "seed: [123", ["config/config.yaml line", "not valid YAML"]),
-        ("seed: 123", "seed: yes", ["seed", "True"]),
+        ("\nseed: 123", "\nseed: 123\nseed: 124", ["config/config.yaml line", "stands twice"]),
+        ("\nseed: 123", "\nseed: [123", ["config/config.yaml line", "not valid YAML"]),
+        ("\nseed: 123", "\nseed: yes", ["seed", "True"]),
     ],
 )  # fmt: skip
 def test_a_wrong_config_is_refused(project, old, new, named):
