@@ -64,6 +64,14 @@ def test_no_number_is_evidence_for_nothing(rows, trained):
     assert outcomes(rows) != ["holds"]
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_seed_without_a_number_is_not_kept_wherever_it_stands(rows, trained, place):
+    seeds = [0.0, 0.0, 0.0]
+    seeds[place] = float("nan")
+    keeps(rows, trained, "one", losses(*seeds), losses(0.0, 0.0, 0.0), "recall")
+    assert outcomes(rows) == ["error"]
+
+
 def test_too_short_a_training_concludes_nothing(rows, trained):
     short = replace(trained, conclude=False)
     more(rows, short, "rise", losses(1.0, 1.0, 1.0), losses(0.0, 0.0, 0.0), "repeat")

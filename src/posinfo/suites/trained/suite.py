@@ -6,6 +6,7 @@ the mean of the differences exceeds their spread, *keeps* that no seed's differe
 of what guessing costs. Which of them is asserted stands in the code of each case.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -157,8 +158,10 @@ def keeps(
     if not trained.conclude:
         return
     differences = _differences(there, here, task) if here else there.seeds(task)
+    # The largest would pass over NaN, for every comparison with it is false.
+    worst = math.nan if any(map(math.isnan, differences)) else max(*differences, 0.0)
     rows.within(
-        f"{quantity}, {task}", max(*differences, 0.0), 0.0, bound=KEPT * trained.guess(task),
+        f"{quantity}, {task}", worst, 0.0, bound=KEPT * trained.guess(task),
         subject=DECODER, evidence=EVIDENCE,
         basis="margin: a tenth of what guessing costs, for the seed with the highest", task=task,
         seeds=len(differences), lowest=min(differences), highest=max(differences), **about,
