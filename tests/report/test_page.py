@@ -152,7 +152,10 @@ def test_tables_have_captions_scopes_and_boxes(page: Any) -> None:
 
 def test_downloads_equal_the_files(page: Any) -> None:
     files = sorted(page.results.glob("tables/*.csv")) + sorted(page.results.glob("figures/*.csv"))
-    downloads = page.seen["downloads"]
+    downloads = dict(page.seen["downloads"])
+    verdicts = Path(downloads.pop("verdicts.csv")).read_text(encoding="utf-8").splitlines()
+    assert verdicts[0] == "id,covers,kind,recorded,reproduced"
+    assert len(verdicts) == 1 + sum(name.startswith("claim-") for name in page.seen["light"]["ids"])
     assert sorted(downloads) == sorted(path.name for path in files)
     for path in files:
         assert Path(downloads[path.name]).read_bytes() == path.read_bytes()

@@ -345,3 +345,4 @@ class Page:
     controls_digest: str
     ledger_path: str
     ledger_digest: str
+    verdicts: str

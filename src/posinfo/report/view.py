@@ -40,7 +40,7 @@ from posinfo.report.model import (
 )
 from posinfo.report.pictures import data_uri, picture, svg_size
 from posinfo.rows import ACCEPTED, CONTRADICTION_MARGIN, EVIDENCE, PASSING, TIGHT_ABOVE, WIDE_BELOW
-from posinfo.tidy import Fields
+from posinfo.tidy import Fields, csv_text
 
 PAGE = "report/index.html"
 
@@ -49,6 +49,9 @@ SHOWN_ROWS = 4
 
 #: Marks whose claims the contents list names: what a reader should not miss.
 _NOTABLE = ("refuted", "conditional", "undecided")
+
+#: The columns of the ledger that the page carries for who cites a verdict.
+VERDICT_COLUMNS = ("id", "covers", "kind", "recorded", "reproduced")
 
 #: How many numbers of a figure stand on the page; its CSV, which the page carries, has them all.
 FIGURE_RECORDS = 32
@@ -157,7 +160,14 @@ def build(inputs: Inputs) -> Page:
         controls_digest=inputs.controls_digest,
         ledger_path=inputs.ledger_path,
         ledger_digest=inputs.ledger_digest,
+        verdicts=verdicts(inputs.ledger),
     )
+
+
+def verdicts(ledger: Sequence[Record]) -> str:
+    """The ledger without its prose, which stands on the page, as a ``data:`` address."""
+    records = [{name: entry[name] for name in VERDICT_COLUMNS} for entry in ledger]
+    return data_uri("text/csv;charset=utf-8", csv_text(records, VERDICT_COLUMNS).encode())
 
 
 def _place(claim: Claim) -> tuple[str, str]:
