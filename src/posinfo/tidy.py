@@ -35,7 +35,7 @@ def number_text(value: float | int | None) -> str:
     return repr(float(value))
 
 
-def write_atomically(path: str | Path, content: str | bytes) -> None:
+def write_atomically(path: str | Path, content: str | bytes, mode: int = 0o644) -> None:
     """Write a file whole: a killed run leaves the old file or none, never half of one."""
     path = Path(path)
     data = content.encode() if isinstance(content, str) else content
@@ -47,7 +47,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(temporary, 0o644)
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)

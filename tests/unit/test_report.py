@@ -19,6 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posinfo.captions import Caption
+from posinfo.cite.results import LEDGER_DIGEST_ID, VERDICTS_ID, FolderResults, PageResults
 from posinfo.claims import Claim, Selector, Weight, load_entries
 from posinfo.errors import InputError
 from posinfo.ledger import decide_claims
@@ -657,6 +658,29 @@ def test_statements_that_contradict_each_other_are_shown_as_one(
         assert f'href="#claim-{name}"' in block
         article = page.partition(f'id="claim-{name}"')[2].partition("</article>")[0]
         assert f'href="#inconsistency-{one.id}"' in article
+
+
+def test_the_page_alone_is_enough_to_cite_from(page: str, results: Path, tmp_path: Path) -> None:
+    """All that it carries is what a folder of results gives: bytes, digests, titles, units."""
+    alone = tmp_path / "report.html"
+    alone.write_text(page, encoding="utf-8")
+    carried = PageResults(str(alone))
+    folder = FolderResults(str(results), Path(TEMPLATES).parent / "schemas", Path(TEMPLATES))
+    for kind, makers in (("table", TABLES), ("figure", FIGURES)):
+        for key in makers:
+            shown, expected = carried.exhibit(kind, key), folder.exhibit(kind, key)
+            assert shown == expected, key
+            assert expected.title
+            assert bool(expected.alt) == bool(expected.picture) == (kind == "figure")
+    verdicts, ledger = carried.dataset("ledger"), folder.dataset("ledger")
+    assert verdicts.digest == ledger.digest
+    assert len(verdicts.records) > 100
+    names = [name for _, name in re.findall(r'<[a-z0-9]+(?: [^<>]*?)? id=("?)([\w-]+)\1', page)]
+    assert sorted(set(names)) == sorted(names)
+    assert {VERDICTS_ID, LEDGER_DIGEST_ID} <= set(names)
+    assert verdicts.records == [
+        {name: entry[name] for name in view.VERDICT_COLUMNS} for entry in ledger.records
+    ]
 
 
 def test_each_table_and_figure_stands_once(page: str) -> None:

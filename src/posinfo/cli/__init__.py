@@ -1,4 +1,4 @@
-"""The command ``posinfo``: reproduce one suite, case or control, or check a function of one's own.
+"""The command ``posinfo``: reproduce one suite, case or control, check one's own function, cite.
 
 Exit status: 0 if everything holds, 1 if something does not, 2 for wrong usage or input, with one
 line that says what would be allowed.
@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from posinfo import __version__
 from posinfo.check.process import Broken
-from posinfo.cli import accepting, checking, controlling, measuring
+from posinfo.cli import accepting, checking, citing, controlling, measuring
 from posinfo.cli.common import load_config
 from posinfo.errors import InputError
 
@@ -52,6 +52,7 @@ app.command()(measuring.measure)
 app.command()(controlling.control)
 app.command()(checking.check)
 app.command()(accepting.accept)
+app.command()(citing.cite)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
