@@ -30,6 +30,7 @@ from posinfo.cite.results import (
     PageResults,
     open_results,
 )
+from posinfo.cite.suggest import suggestions, telling
 from posinfo.cite.wording import Unfit, cite, escaped, number
 from posinfo.digests import sha256
 from posinfo.errors import InputError
@@ -594,6 +595,36 @@ def test_a_number_is_one_across_a_mark_up_and_not_across_a_block():
     assert [one.status for one in made(text).numbers] == [UNBOUND, BOUND, UNBOUND]
 
 
+@pytest.mark.parametrize(
+    ("text", "marker"),
+    [
+        ("4.8e-7", "value suites/norms measured as=e digits=2 where head_dim=128"),
+        ("4.77 × 10⁻⁷", "value suites/norms measured digits=3 where head_dim=128"),
+        ("28 %", "value tables/angles share as=percent digits=2 where pair=0"),
+        ("−0.032", "value tables/angles angle digits=2 where pair=1"),
+        ("10⁻⁵", "value tables/angles angle digits=1 where pair=2"),
+        ("4.7e-7", None),  # rounded, not cut off
+        ("3", None),  # too little to look for
+        ("12 ms", None),
+    ],
+)
+def test_a_typed_number_finds_its_marker(text, marker):
+    found = suggestions(text, Known(), ["suites/norms", "tables/angles"])
+    assert found == ([marker] if marker else [])
+    for one in found:
+        assert numbers.canonical(cited(one)) == numbers.canonical(text)
+
+
+def test_a_suggestion_names_what_was_asked_and_no_outcome():
+    data = Dataset("a", "0", [Column(name, name) for name in ("kind", "error", "result", "n")], [
+        {"kind": "x", "error": "1", "result": "0.123456789", "n": "1"},
+        {"kind": "x", "error": "2", "result": "0.234567891", "n": "2"},
+    ])  # fmt: skip
+    assert telling(data, data.records[0]) == {"n": "1"}
+    alike = dataclasses.replace(data, records=[data.records[0], data.records[0]])
+    assert telling(alike, alike.records[0]) is None
+
+
 # Nothing else changes.
 
 PIECES = [
@@ -956,6 +987,20 @@ def test_a_wrong_file_keeps_no_other_from_being_written(lesson):
     other.write_text("<!-- /posinfo -->")
     assert run(lesson, "other.md", "lesson.md").returncode == 2
     assert b"-->3<!--" in lesson.read_bytes()
+
+
+def test_suggestions_change_nothing(lesson):
+    lesson.write_bytes(lesson.read_bytes() + b"Not 10000.\n")
+    before = lesson.read_bytes()
+    done = run(lesson, "--suggest", "lesson.md")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "lesson.md:3: `0`: if it is yours, mark it as given",
+        "lesson.md:3: `7`: if it is yours, mark it as given",
+        "lesson.md:4: `10000`: if it is yours, mark it as given",
+    ]
+    assert lesson.read_bytes() == before
+    assert run(lesson, "--suggest", "--check", "lesson.md").returncode == 2
 
 
 def test_json_says_everything(lesson, page):

@@ -35,14 +35,25 @@ def find(text: str) -> Iterator[tuple[int, str]]:
         yield found.start(), found[0]
 
 
+def canonical_text(text: str) -> str:
+    """A number as a computer writes it, a percent sign included.
+
+    >>> canonical_text("−4.8 × 10⁻⁷"), canonical_text("1,024"), canonical_text("28 %")
+    ('-4.8e-7', '1024', '28%')
+    """
+    plain = re.sub(r"[\s,{}]", "", text.translate(_SUPERSCRIPT))
+    plain = re.sub(r"[×·*]10\^?", "e", plain)
+    # 10⁻⁷ alone, or 10^-7.
+    return re.sub(r"^([-+]?)10\^?(?=[-+]\d)", r"\g<1>1e", plain)
+
+
 def canonical(text: str) -> str:
     """A number in one form, for ``10,000``, ``1e4`` and ``1 × 10⁴`` are the same.
 
     >>> canonical("10,000") == canonical("1e4") == canonical("1 × 10⁴")
     True
     """
-    plain = re.sub(r"[\s,{}]", "", text.translate(_SUPERSCRIPT))
-    plain = re.sub(r"[×·*]10\^?", "e", plain)
+    plain = canonical_text(text)
     try:
         return repr(float(plain))
     except ValueError:

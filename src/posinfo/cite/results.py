@@ -91,6 +91,9 @@ class Results(Protocol):
     #: The folder or file, as the user named it.
     source: str
 
+    def names(self) -> list[str]:
+        """What :meth:`dataset` finds."""
+
     def dataset(self, name: str) -> Dataset:
         """The CSV of a name such as ``suites/norms``."""
 
@@ -141,7 +144,8 @@ class FolderResults:
         self._captions: Mapping[str, captions.Caption] | None = None
         self._recorded: dict[str, str] | None = None
 
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """Every CSV that has a schema, in alphabetical order."""
         found = [path.relative_to(self._folder) for path in self._folder.rglob("*.csv")]
         names = {path.with_suffix("").as_posix() for path in found}
         return sorted(name for name in names if self._schema(name).is_file())
@@ -154,7 +158,7 @@ class FolderResults:
         if name not in self._read:
             path = self._folder / f"{name}.csv"
             if not _NAME.fullmatch(name) or not self._schema(name).is_file():
-                raise NotFound(f"{self.source} has no {name!r}: {nearest(name, self._names())}")
+                raise NotFound(f"{self.source} has no {name!r}: {nearest(name, self.names())}")
             fields = table_fields(self._schema(name))
             typed = read(path, fields)
             content = path.read_bytes()
@@ -249,8 +253,12 @@ class PageResults:
                 f"{self.source} has no {name!r}: a report carries its tables, figures and "
                 "verdicts; cite one of those, or give the folder of results with --from"
             )
-        names = [f"{one.kind}s/{one.key}" for one in self._found.exhibits.values()]
-        raise NotFound(f"{self.source} has no {name!r}: {nearest(name, [*names, 'ledger'])}")
+        raise NotFound(f"{self.source} has no {name!r}: {nearest(name, self.names())}")
+
+    def names(self) -> list[str]:
+        """The ledger, and every table and figure, in alphabetical order."""
+        found = [f"{one.kind}s/{one.key}" for one in self._found.exhibits.values()]
+        return sorted([*found, "ledger"])
 
     def exhibit(self, kind: str, key: str) -> Exhibit:
         """A table or figure of the page."""

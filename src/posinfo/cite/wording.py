@@ -20,6 +20,11 @@ from posinfo.report.words import MARKS, READINGS
 _ROUNDING = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "": ROUND_HALF_EVEN}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 _SPECIAL = re.compile(r"[\\`*\[\]<|~$]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)")
+#: Columns of rows that say what came out, not what was asked.
+_OUTCOMES = {
+    "measured", "measured_text", "reference", "reference_text", "error", "bound", "ratio",
+    "outcome", "basis", "contradicts",
+}  # fmt: skip
 
 
 class Unfit(LookupError):
@@ -68,7 +73,7 @@ def _anchor(source: str, where: Mapping[str, str]) -> str:
     )
 
 
-def _number(cell: str) -> float | None:
+def cell_number(cell: str) -> float | None:
     """A cell as a number, None if it is not written as one: not NaN, not ``1,5``."""
     return float(cell) if _NUMBER.fullmatch(cell) else None
 
@@ -77,7 +82,7 @@ def _equal(cell: str, wanted: str) -> bool:
     """The same text, or the same number: ``10000`` finds ``10000.0``."""
     if cell == wanted:
         return True
-    one, other = _number(cell), _number(wanted)
+    one, other = cell_number(cell), cell_number(wanted)
     return one is not None and one == other
 
 
@@ -90,7 +95,7 @@ def _rows(data: Dataset, where: Mapping[str, str]) -> list[Mapping[str, str]]:
         if not kept:
             values = list(dict.fromkeys(row[name] for row in found))
             raise NotFound(
-                f"{data.name} has no row with {name}={_quoted(wanted)}"
+                f"{data.name} has no row with {name}={quoted(wanted)}"
                 f"{_among_the(where, name)}: {_some(wanted, values)}"
             )
         found = kept
@@ -108,7 +113,7 @@ def _among_the(where: Mapping[str, str], name: str) -> str:
     before = list(where)[: list(where).index(name)]
     if not before:
         return ""
-    return " among those with " + ", ".join(f"{one}={_quoted(where[one])}" for one in before)
+    return " among those with " + ", ".join(f"{one}={quoted(where[one])}" for one in before)
 
 
 def _some(wanted: str, values: Sequence[str], limit: int = 6) -> str:
@@ -117,10 +122,11 @@ def _some(wanted: str, values: Sequence[str], limit: int = 6) -> str:
     if len(values) <= limit:
         return said
     hint = said.partition("allowed:")[0]
-    return f"{hint}{len(values)} values, such as {', '.join(map(_quoted, values[:limit]))}"
+    return f"{hint}{len(values)} values, such as {', '.join(map(quoted, values[:limit]))}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A name or value as a marker has it."""
     if text and not re.search(r"[\s=\"']", text):
         return text
     return f"'{text}'" if '"' in text else f'"{text}"'
@@ -142,12 +148,12 @@ def _several(
     telling = []
     for column in data.columns:
         values = list(dict.fromkeys(row[column.name] for row in found))
-        if column.name not in where and len(values) > 1 and not _measured(column.name):
+        if column.name not in where and len(values) > 1 and not is_outcome(column.name):
             telling.append((column.name, values))
     # Those with the most values tell rows apart soonest.
     telling.sort(key=lambda pair: -len(pair[1]))
     said = "; ".join(
-        f"{_quoted(name)} is {', '.join(map(_quoted, values[:4]))}{' …' * (len(values) > 4)}"
+        f"{quoted(name)} is {', '.join(map(quoted, values[:4]))}{' …' * (len(values) > 4)}"
         for name, values in telling[:3]
     )
     raise Unfit(
@@ -156,9 +162,9 @@ def _several(
     )
 
 
-def _measured(name: str) -> bool:
+def is_outcome(name: str) -> bool:
     """Whether a column holds an outcome rather than what was asked."""
-    return name in ("measured", "reference", "error", "bound", "ratio", "outcome", "basis")
+    return name in _OUTCOMES
 
 
 def _value(marker: Marker, results: Results, address: str) -> Cited:
@@ -178,7 +184,7 @@ def _extreme(data: Dataset, marker: Marker) -> str:
     """The largest or smallest cell; an empty one counts for nothing, and text is refused."""
     cells = [row[marker.column] for row in _rows(data, marker.where) if row[marker.column] != ""]
     for cell in cells:
-        if _number(cell) is None:
+        if cell_number(cell) is None:
             raise Unfit(f"{marker.column} of {data.name} holds {cell!r}, which is no number")
     if not cells:
         raise Unfit(f"{marker.column} of {data.name} is empty in these rows")
@@ -201,7 +207,7 @@ def _shown(cell: str, options: Mapping[str, str], what: str) -> str:
         ticks = "`" * (max((len(run) for run in re.findall("`+", cell)), default=0) + 1)
         pad = " " if cell.startswith("`") or cell.endswith("`") else ""
         return f"{ticks}{pad}{_one_line(cell)}{pad}{ticks}"
-    value = _number(cell)
+    value = cell_number(cell)
     if value is None:
         if cell.lower().strip("+-") in ("nan", "inf", "infinity"):
             raise Unfit(f"{what} is {cell}, which is no value")
@@ -311,7 +317,7 @@ def _table(marker: Marker, results: Results, address: str) -> Cited:
 
 
 def _cell(cell: str, digits: int) -> str:
-    value = _number(cell)
+    value = cell_number(cell)
     return cell if value is None or not math.isfinite(value) else significant(value, digits)
 
 

@@ -11,7 +11,8 @@ from typer import Exit, Option
 from posinfo.cite.document import UNBOUND
 from posinfo.cite.markers import ADDRESS
 from posinfo.cite.plan import CURRENT, DRIFTED, EDITED, NEW, Outcome, Plan, plan
-from posinfo.cite.results import open_results
+from posinfo.cite.results import Results, open_results
+from posinfo.cite.suggest import SHOWN, suggestions
 from posinfo.cli.common import ROOT, TEMPLATES, print_json
 from posinfo.errors import InputError
 from posinfo.tidy import write_atomically
@@ -49,6 +50,12 @@ def cite(
     force: Annotated[
         bool, Option("--force", help="Write blocks that were edited by hand anew as well.")
     ] = False,
+    suggest: Annotated[
+        bool,
+        Option(
+            "--suggest", help="Print the markers that give the unbound numbers; change nothing."
+        ),
+    ] = False,
     as_json: Annotated[bool, Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
     """Bring the numbers, verdicts and tables that Markdown files cite up to date.
@@ -62,16 +69,23 @@ def cite(
     """
     if check and force:
         raise InputError("--force", "writes, and --check changes nothing: give one of them")
+    if suggest and (check or force or as_json):
+        raise InputError("--suggest", "stands alone: give no --check, --force or --json")
     results = open_results(_source(source), ROOT / "workflow" / "schemas", TEMPLATES)
     plans = []
     for file in dict.fromkeys(files):
         text = _read(file)
         made = plan(file, text, results, address, force)
+        if suggest:
+            _suggest(made, results)
+            continue
         stale = _stale_pictures(made)
         if not check:
             _write(made, text, stale)
             made = made.renewed()
         plans.append((made, stale))
+    if suggest:
+        return
     if as_json:
         print_json(
             {"source": results.source, "files": [_json(made, stale) for made, stale in plans]}
@@ -85,6 +99,22 @@ def cite(
     status = max(_status(made, stale, check, strict, force) for made, stale in plans)
     if status:
         raise Exit(status)
+
+
+def _suggest(made: Plan, results: Results) -> None:
+    """For each number that nobody generated the markers that would."""
+    # Tables and figures first: a report alone has them, too.
+    order = ("tables", "figures", "suites")
+    names = [name for name in results.names() if name.partition("/")[0] in order]
+    names.sort(key=lambda name: order.index(name.partition("/")[0]))
+    for number in made.counted(UNBOUND):
+        found = suggestions(number.text, results, names)
+        said = "" if found else ": if it is yours, mark it as given"
+        print(f"{made.file}:{number.line}: `{number.text}`{said}")
+        for marker in found[:SHOWN]:
+            print(f"    <!-- posinfo: {marker} --><!-- /posinfo -->")
+        if len(found) > SHOWN:
+            print(f"    … {len(found) - SHOWN} more")
 
 
 def _source(given: str | None) -> str:
