@@ -9,17 +9,21 @@ import stat
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from posinfo.cite import numbers
 from posinfo.cite.document import BOUND, GIVEN, UNBOUND, read
-from posinfo.cite.markers import KINDS, Ending, Marker, MarkerError, parse
+from posinfo.cite.markers import KINDS, OPTIONS, Ending, Marker, MarkerError, parse
 from posinfo.cite.plan import CURRENT, DRIFTED, EDITED, NEW, Plan, normal, plan
 from posinfo.cite.results import (
     Column,
@@ -1057,17 +1061,97 @@ def test_a_figure_names_the_drawing_that_it_shows():
     assert "](pictures/curve.svg)](report/index.html#figure-curve)" in after.text
 
 
-def test_the_environment_is_light(lesson):
-    """A lesson's CI needs no torch: ``action.yml`` installs a handful of packages."""
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+
+
+def needed(names: set[str]) -> set[str]:
+    """Packages with all that they need in turn, extras aside."""
+    found: set[str] = set()
+    while names - found:
+        name = (names - found).pop()
+        found.add(name)
+        for line in metadata.requires(name) or ():
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                names = names | {canonicalize_name(requirement.name)}
+    return found
+
+
+def test_the_action_installs_all_that_is_imported(lesson):
+    """A lesson's CI needs no torch; what it gets is pinned, and is enough."""
+    script = ACTION["runs"]["steps"][1]["run"]
+    (listed,) = re.findall(r"constraints\.txt\" \\\n\s+(.+)", script)
+    pins = {line.split("==")[0] for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    assert set(listed.split()) <= pins
     code = (
-        "import sys; from posinfo.cli import main\n"
-        "try: main(sys.argv[1:])\nfinally: print(*sys.modules)"
+        "import sys; before = set(sys.modules); from posinfo.cli import main\n"
+        "try: main(sys.argv[1:])\nfinally: print(*set(sys.modules) - before)"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, "cite", "lesson.md", "--from", "report.html"],
         cwd=lesson.parent, env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    heavy = {"torch", "numpy", "pandas", "matplotlib", "sympy", "mpmath", "snakemake"}
-    assert not heavy & set(done.stdout.split())
-    assert "markdown_it" in done.stdout.split()
+    distributions = metadata.packages_distributions()
+    imported = {
+        canonicalize_name(provider)
+        for name in done.stdout.split()
+        for provider in distributions.get(name.partition(".")[0], ())
+    } - {"posinfo"}
+    assert "markdown-it-py" in imported
+    assert imported <= needed(set(listed.split()))
+    assert "torch" not in needed(set(listed.split()))
+
+
+def test_the_action_checks_what_it_is_told(lesson, tmp_path):
+    """Its last step, as a runner starts it: patterns are expanded, and spaces in a path kept."""
+    step = ACTION["runs"]["steps"][-1]
+    assert set(step["env"]) == {"FILES", "REPORT", "STRICT"}
+    run(lesson, "lesson.md")
+    report = tmp_path / "the report.html"
+    report.write_bytes((tmp_path / "report.html").read_bytes())
+    program = tmp_path / "posinfo" / "bin" / "posinfo"
+    program.parent.mkdir(parents=True)
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m posinfo "$@"\n')
+    program.chmod(0o755)
+
+    def checked(strict: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            ["bash", "-e", "-c", step["run"]],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+            env=os.environ | {
+                "FILES": "l*.md", "REPORT": report.name, "STRICT": strict,
+                "RUNNER_TEMP": str(tmp_path), "PYTHONPATH": str(ROOT / "src"),
+            },
+        )  # fmt: skip
+
+    assert checked("false").returncode == 0, checked("false").stderr
+    assert checked("true").returncode == 1
+
+
+def test_the_hook_checks_markdown_files():
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert hook["entry"].split() == ["posinfo", "cite", "--check"]
+    assert hook["types"] == ["markdown"]
+    assert {"id", "name", "entry", "language"} <= set(hook)
+
+
+def test_the_page_about_markers_shows_markers_that_are_well():
+    """Every example is read, and every option and kind stands there."""
+    text = (ROOT / "docs" / "citing.md").read_text(encoding="utf-8")
+    examples = re.findall(r"^<!-- (posinfo: .*?) -->|(?<=\w )<!-- (posinfo: .*?) -->", text, re.M)
+    assert len(examples) == 3
+    for one in examples:
+        assert isinstance(parse("".join(one)), Marker)
+    assert not read(text).blocks
+    assert not read(text).problems
+    for kind, options in OPTIONS.items():
+        assert f"`{kind} " in text
+        for name, choice in options.items():
+            for value in choice if isinstance(choice, tuple) else ():
+                assert (
+                    re.search(rf"{name}={value}\b", text)
+                    or value == "verdict"
+                    or ((name, value) == ("format", "markdown"))
+                ), (name, value)
+            assert f"`{name}=" in text, name
