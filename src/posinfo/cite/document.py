@@ -53,7 +53,8 @@ class Block:
 
     ``start`` and ``stop`` enclose what stands between them in the text, ``end`` is behind the
     closing comment. ``prefix`` begins each of its lines in a list or a quotation. ``before`` and
-    ``after`` are the rest of its sentence; in a table ``row`` is its row as text.
+    ``after`` are the rest of its sentence; in a table ``row`` is its row as text. ``raw`` says that
+    it stands in HTML, in which Markdown's signs are text.
     """
 
     marker: Marker
@@ -66,6 +67,7 @@ class Block:
     before: str
     after: str
     row: str = ""
+    raw: bool = False
 
 
 @dataclass(frozen=True)
@@ -231,7 +233,11 @@ class _Reader:
             content = comment.content
             if content is None or isinstance(content, Ending):
                 if open_one is None and content is not None:
-                    self._problem(comment.line, "ends a block, and none is open")
+                    before = self.comments.get(number - 1)
+                    hint = ""
+                    if before and isinstance(before.content, Marker) and not before.content.closes:
+                        hint = f": '{before.content.kind}' with what follows it has no end"
+                    self._problem(comment.line, f"ends a block, and none is open{hint}")
                 elif open_one is not None and content is not None:
                     self._check_pair(open_one, comment)
                     self.pairs.append((open_one, comment))
@@ -279,8 +285,8 @@ class _Reader:
                 self.document.notes.append(
                     Problem(
                         opening.line,
-                        f"{marker} begins a line, which Markdown then takes for HTML: put a word "
-                        "before it",
+                        f"{marker} begins a line, all of which Markdown then takes for HTML: put a "
+                        "word before it",
                     )
                 )
 
@@ -328,6 +334,7 @@ class _Reader:
                     before=opening.sentence[0],
                     after=closing.sentence[1],
                     row=opening.row,
+                    raw=opening.raw,
                 )
             )
 

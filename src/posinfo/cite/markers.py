@@ -100,7 +100,7 @@ class Ending:
     """The end of a block, with what its text was made from; empty as an author writes it.
 
     ``data`` is the beginning of the sha256 of the cited file, ``text`` that of the text as it was
-    written (:func:`posinfo.cite.plan.text_digest`), ``at`` the permalink.
+    written (:func:`posinfo.cite.plan.text_digest`), ``at`` the permalink, if it is not in the text.
     """
 
     data: str = ""
@@ -110,8 +110,8 @@ class Ending:
     def __str__(self) -> str:
         """The comment."""
         # Older readers of Markdown end a comment at two hyphens in a row.
-        at = self.at.replace("--", "-%2D")
-        return f"<!-- /posinfo data={self.data} text={self.text} at={at} -->"
+        at = f" at={self.at.replace('--', '-%2D')}" if self.at else ""
+        return f"<!-- /posinfo data={self.data} text={self.text}{at} -->"
 
 
 class Word(NamedTuple):
@@ -183,11 +183,8 @@ def _ending(words: Sequence[Word]) -> Ending:
     values = {word.name: word.value for word in words}
     if not values:
         return Ending()
-    if (
-        len(values) != len(words)
-        or set(values) != {"data", "text", "at"}
-        or None in values.values()
-    ):
+    known = set(values) - {"at"} == {"data", "text"}
+    if not known or len(values) != len(words) or None in values.values():
         raise MarkerError("the end of a block is '/posinfo', and what posinfo put behind it")
     return Ending(**values)
 

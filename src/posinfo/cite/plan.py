@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from posinfo.cite.document import BOUND, GIVEN, UNBOUND, Block, Number, Problem, read
 from posinfo.cite.markers import BLOCKS, Ending
 from posinfo.cite.results import NotFound, Results
-from posinfo.cite.wording import Cited, Unfit, cite, permalink
+from posinfo.cite.wording import HTML, MARKDOWN, Cited, Unfit, cite, permalink
 from posinfo.errors import InputError
 
 #: How many characters of a digest an end records: of the data as the report shows it.
@@ -118,7 +118,7 @@ def plan(file: str, text: str, results: Results, address: str, force: bool = Fal
         if block.marker.kind == "given":
             continue
         try:
-            cited = cite(block.marker, results, document.address)
+            cited = cite(block.marker, results, document.address, HTML if block.raw else MARKDOWN)
         except NotFound as error:
             wrong.append(Problem(block.line, str(error)))
         except (Unfit, InputError) as error:
@@ -181,7 +181,8 @@ def _written(text: str, outcomes: Sequence[Outcome]) -> str:
         body = text[block.start : block.stop]
         if normal(body, apart) != one.new:
             body = _body(text, block, one.cited.text)
-        ending = Ending(one.cited.digest[:DATA_DIGITS], text_digest(body, apart), one.permalink)
+        at = "" if one.permalink in body else one.permalink
+        ending = Ending(one.cited.digest[:DATA_DIGITS], text_digest(body, apart), at)
         closing = text[block.stop : block.end]
         if ending != block.ending:
             closing = str(ending)

@@ -5,7 +5,7 @@ import html
 import io
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import NoReturn
@@ -41,8 +41,29 @@ class Cited:
     picture: bytes = b""
 
 
-def cite(marker: Marker, results: Results, address: str) -> Cited:
+@dataclass(frozen=True)
+class Form:
+    """How a text of one line, code and a link are written."""
+
+    text: Callable[[str], str]
+    code: Callable[[str], str]
+    link: Callable[[str, str], str]
+
+
+def cite(marker: Marker, results: Results, address: str, form: "Form | None" = None) -> Cited:
     """What stands in the block of a marker.
+
+    Parameters
+    ----------
+    marker
+        What is asked for.
+    results
+        Where it comes from.
+    address
+        Where the report lies.
+    form
+        ``HTML`` for what stands within HTML; Markdown if not given. Tables and figures have lines
+        of their own, and are Markdown unless their marker says otherwise.
 
     Raises
     ------
@@ -53,9 +74,12 @@ def cite(marker: Marker, results: Results, address: str) -> Cited:
     InputError
         If the results cannot be read.
     """
-    return {"value": _value, "claim": _claim, "table": _table, "figure": _figure}[marker.kind](
-        marker, results, address
-    )
+    form = form or MARKDOWN
+    if marker.kind == "value":
+        return _value(marker, results, address, form)
+    if marker.kind == "claim":
+        return _claim(marker, results, address, form)
+    return (_table if marker.kind == "table" else _figure)(marker, results, address)
 
 
 def permalink(address: str, anchor: str) -> str:
@@ -167,7 +191,7 @@ def is_outcome(name: str) -> bool:
     return name in _OUTCOMES
 
 
-def _value(marker: Marker, results: Results, address: str) -> Cited:
+def _value(marker: Marker, results: Results, address: str, form: Form) -> Cited:
     data = results.dataset(marker.name)
     anchor = _anchor(marker.name, marker.where)
     if marker.take == "count":
@@ -176,8 +200,8 @@ def _value(marker: Marker, results: Results, address: str) -> Cited:
         column = data.column(marker.column)
         extreme = marker.take != ""
         cell = _extreme(data, marker) if extreme else _one(data, marker.where)[column.name]
-        text = _shown(cell, marker.options, f"{column.name} of {data.name}")
-    return Cited(_linked(text, marker, address, anchor, "no"), data.digest, anchor)
+        text = _shown(cell, marker.options, f"{column.name} of {data.name}", form)
+    return Cited(_linked(text, marker, permalink(address, anchor), form, "no"), data.digest, anchor)
 
 
 def _extreme(data: Dataset, marker: Marker) -> str:
@@ -191,33 +215,28 @@ def _extreme(data: Dataset, marker: Marker) -> str:
     return (max if marker.take == "max" else min)(cells, key=float)
 
 
-def _linked(text: str, marker: Marker, address: str, anchor: str, default: str) -> str:
-    if marker.options.get("link", default) == "no":
-        return text
-    return f"[{text}]({permalink(address, anchor)})"
+def _linked(text: str, marker: Marker, address: str, form: Form, default: str) -> str:
+    return text if marker.options.get("link", default) == "no" else form.link(text, address)
 
 
-def _shown(cell: str, options: Mapping[str, str], what: str) -> str:
+def _shown(cell: str, options: Mapping[str, str], what: str, form: Form) -> str:
     """A cell as text: numbers as the options say, text as it is."""
     if cell == "":
         raise Unfit(f"{what} is empty in this row")
-    form = options.get("as", "")
-    if form == "code":
-        # A longer fence than any inside, as Markdown has it.
-        ticks = "`" * (max((len(run) for run in re.findall("`+", cell)), default=0) + 1)
-        pad = " " if cell.startswith("`") or cell.endswith("`") else ""
-        return f"{ticks}{pad}{_one_line(cell)}{pad}{ticks}"
+    how = options.get("as", "")
+    if how == "code":
+        return form.code(_one_line(cell))
     value = cell_number(cell)
     if value is None:
         if cell.lower().strip("+-") in ("nan", "inf", "infinity"):
             raise Unfit(f"{what} is {cell}, which is no value")
         unfit = sorted({"digits", "decimals", "round"} & set(options))
-        if form in ("e", "percent") or unfit:
+        if how in ("e", "percent") or unfit:
             raise Unfit(f"{what} is {cell!r}, which is no number: take away {(unfit or ['as'])[0]}")
-        return escaped(cell)
+        return form.text(cell)
     if not math.isfinite(value):
         raise Unfit(f"{what} is {cell}, too large for a number")
-    return cell if form == "raw" else number(value, options)
+    return cell if how == "raw" else number(value, options)
 
 
 def number(value: float, options: Mapping[str, str]) -> str:
@@ -257,7 +276,26 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(lambda found: f"\\{found[0]}", _one_line(text))
 
 
-def _claim(marker: Marker, results: Results, address: str) -> Cited:
+def _code(text: str) -> str:
+    """Code in Markdown, between more backticks than it holds in a row."""
+    ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def _plain(text: str) -> str:
+    return html.escape(_one_line(text), quote=False)
+
+
+MARKDOWN = Form(escaped, _code, lambda text, address: f"[{text}]({address})")
+HTML = Form(
+    _plain,
+    lambda text: f"<code>{_plain(text)}</code>",
+    lambda text, address: f'<a href="{html.escape(address)}">{text}</a>',
+)
+
+
+def _claim(marker: Marker, results: Results, address: str, form: Form) -> Cited:
     data = results.dataset("ledger")
     row = _one(data, {"id": marker.name})
     show = marker.options.get("show", "verdict")
@@ -269,9 +307,10 @@ def _claim(marker: Marker, results: Results, address: str) -> Cited:
             mark = MARKS.get(reproduced.replace(" ", ""))
             text = mark.word if mark else reproduced
     else:
-        text = _shown(row[show], {}, f"{show} of the claim {marker.name}")
+        text = _shown(row[show], {}, f"{show} of the claim {marker.name}", form)
     anchor = f"claim-{marker.name}"
-    return Cited(_linked(text, marker, address, anchor, "yes"), data.digest, anchor)
+    link = permalink(address, anchor)
+    return Cited(_linked(text, marker, link, form, "yes"), data.digest, anchor)
 
 
 def _table(marker: Marker, results: Results, address: str) -> Cited:
