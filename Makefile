@@ -31,6 +31,7 @@ MOVED := $(shell test "$$(cat $(VENV)/place 2>/dev/null)" = "$$PWD $(PEERS)" || 
 
 
 .PHONY: help report test lint test-unit test-workflow test-pretrained test-pipeline test-report trained-models lock clean distclean FORCE
+.PHONY: help report test lint test-unit test-workflow test-pipeline test-lesson test-report lock clean distclean FORCE
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -42,6 +43,7 @@ trained-models: $(VENV)/dev.stamp ## Read real trained weights (about two hours)
 	@$(IN_VENV) snakemake --cores $(CORES) trained_models
 
 test: lint test-unit test-workflow test-pretrained test-pipeline test-report ## Set up and run everything that CI runs
+test: lint test-unit test-workflow test-pipeline test-lesson test-report ## Set up and run everything that CI runs
 	@echo "every check passed"
 
 lint: $(VENV)/dev.stamp ## Style and form of code, Snakefiles and workflow
@@ -64,6 +66,14 @@ test-pipeline: $(VENV)/dev.stamp ## The full pipeline in a folder of its own, fr
 	@$(IN_VENV) tools/lend-weights $(PIPELINE)
 	$(call step,full pipeline) $(IN_VENV) snakemake --cores $(CORES) --directory $(PIPELINE)
 	@test -s $(PIPELINE)/report/index.html || { echo "make: the pipeline left no page"; exit 1; }
+
+# The results of `make test-pipeline`, which are made if they are not there: from their folder, and
+# from the page alone, as a lesson in another repository has them.
+test-lesson: $(VENV)/dev.stamp ## The lesson says what the results say
+	@test -s $(PIPELINE)/report/index.html || $(MAKE) --no-print-directory test-pipeline
+	$(call step,lesson) $(IN_VENV) posinfo cite --check --strict --from $(PIPELINE)/results lessons/*.md
+	$(call step,lesson from the page) $(IN_VENV) posinfo cite --check --strict \
+		--from $(PIPELINE)/report/index.html lessons/*.md
 
 # Tests the page of `make test-pipeline`, which is made if it is not there.
 test-report: tests/report/node_modules/.stamp $(VENV)/dev.stamp ## Tests of the page in a real browser
