@@ -233,6 +233,7 @@ def test_a_value_in_every_form(options, text):
         (-0.0316, {"decimals": "2"}, "−0.03"),
         (12345.678, {"decimals": "1"}, "12,345.7"),
         (9.99, {"digits": "2", "round": "up"}, "10"),
+        (1e20, {"decimals": "17"}, "100,000,000,000,000,000,000.00000000000000000"),
     ],
 )
 def test_a_number_is_rounded_once_and_to_its_side(value, options, text):
@@ -405,7 +406,8 @@ def test_a_table_in_a_list_or_a_quotation_stays_in_it(before, prefix):
     [
         "```\n{}\n```\n", "~~~~md\n```\n{}\n~~~~\n", "    {}\n", "- a\n\n      {}\n", "`{}`\n",
         "`` {} ` ``\n", "> ```\n> {}\n> ```\n", "1. a\n   ```\n   {}\n   ```\n", "```\n{}",
-        "---\ntitle: '{}'\n---\n\ntext\n", "<!-- note: {} -->\n", "a \\{}\n",
+        "---\ntitle: '{}'\n---\n\ntext\n", "\ufeff```\n{}\n```\n", "<!-- note: {} -->\n",
+        "a \\{}\n",
     ],
 )  # fmt: skip
 def test_a_marker_in_code_is_text(text):
@@ -804,6 +806,7 @@ def test_a_folder_gives_what_its_files_hold(folder):
         ("suites/nroms", "did you mean 'suites/norms'?"),
         ("../results/ledger", "has no '../results/ledger'"),
         ("suites", "has no 'suites'"),
+        ("suites/../ledger", "has no 'suites/../ledger'"),
     ],
 )
 def test_a_folder_names_what_it_has(folder, name, problem):
@@ -850,6 +853,13 @@ PAGE = """<!DOCTYPE html><html><body>
 <tbody><tr><th scope=row class=n>0<td>3</table></div>
 <div class=tools><a class=tool download="angles.csv" href="{angles}">angles.csv</a>
 <span class=digest>sha256 <code title="{digest}">12</code></span></div></div>
+<div class=exhibit id="figure-curve"><figure>
+<img src="data:image/svg+xml,%3Csvg%2F%3E" alt="Drawn: a &amp; b." width="1" height="1">
+<figcaption><strong>The curve.</strong> It bends.</figcaption></figure>
+<div class=scroll><table><caption><strong>Numbers</strong></caption>
+<thead><tr><th scope=col class=n>X</thead><tbody><tr><th scope=row class=n>1</table></div>
+<a class=tool download="curve.csv" href="data:text/csv,x%0A1%0A">curve.csv</a>
+<code title="{curve}">12</code></div>
 <code id=ledger-digest title="{ledger}">12</code>
 <a class=tool id=verdicts-data download=verdicts.csv href="{verdicts}">verdicts.csv</a>
 </body></html>"""
@@ -858,6 +868,7 @@ CARRIED = {
     "verdicts": "data:text/csv;charset=utf-8,id,covers,kind,recorded,reproduced%0A"
     "kept,A01,computed,verified,verified%0A",
     "ledger": "5" * 64,
+    "curve": hashlib.sha256(b"x\n1\n").hexdigest(),
 }
 
 
@@ -877,6 +888,9 @@ def test_a_page_gives_what_it_carries(page):
         Column("pair", "Pair", "", True), Column("angle", "Angle", "rad", True)
     ]  # fmt: skip
     assert found.dataset("tables/angles").records == [{"pair": "0", "angle": "3"}]
+    drawn = found.exhibit("figure", "curve")
+    assert (drawn.title, drawn.alt, drawn.picture) == ("The curve", "Drawn: a & b.", b"<svg/>")
+    assert drawn.data.columns == [Column("x", "X", "", True)]
     ledger = found.dataset("ledger")
     assert (ledger.digest, ledger.records[0]["reproduced"]) == ("5" * 64, "verified")
     for name in ("suites/norms", "tables/angels", "figures/angles"):
@@ -1018,6 +1032,27 @@ def test_a_wrong_file_keeps_no_other_from_being_written(lesson):
     other.write_text("<!-- /posinfo -->")
     assert run(lesson, "other.md", "lesson.md").returncode == 2
     assert b"-->3<!--" in lesson.read_bytes()
+
+
+def test_a_drawing_is_written_beside_the_file_and_checked(lesson):
+    figure = "<!-- posinfo: figure curve image=pictures/curve.svg -->\n<!-- /posinfo -->\n"
+    lesson.write_text(figure)
+    drawing = lesson.parent / "pictures" / "curve.svg"
+    assert run(lesson, "--check", "lesson.md").returncode == 1
+    assert not drawing.exists()
+    assert run(lesson, "lesson.md").returncode == 0
+    assert drawing.read_bytes() == b"<svg/>"
+    assert run(lesson, "--check", "lesson.md").returncode == 0
+    drawing.write_bytes(b"<svg>other</svg>")
+    done = run(lesson, "--check", "lesson.md")
+    assert done.returncode == 1
+    assert "lesson.md: pictures/curve.svg is not the drawing of the results" in done.stdout
+    for name in ("/curve.svg", "https://a.example/curve.svg", "lesson.md"):
+        lesson.write_text(figure.replace("pictures/curve.svg", name))
+        done = run(lesson, "lesson.md")
+        assert done.returncode == 2
+        assert f"image: '{name}' is no path of an .svg file" in done.stderr
+        assert lesson.read_text() == figure.replace("pictures/curve.svg", name)
 
 
 def test_suggestions_change_nothing(lesson):

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import NoReturn
 
 from posinfo.cite.markers import Marker
@@ -20,6 +20,9 @@ from posinfo.report.words import MARKS, READINGS
 _ROUNDING = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "": ROUND_HALF_EVEN}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 _SPECIAL = re.compile(r"[\\`*\[\]<|~$]|&(?=#?\w+;)|(?<!\w)_|_(?!\w)")
+#: Room for every digit of a float64: nothing is rounded but where it is asked for.
+_EXACT = Context(prec=1100)
+
 #: Columns of rows that say what came out, not what was asked.
 _OUTCOMES = {
     "measured", "measured_text", "reference", "reference_text", "error", "bound", "ratio",
@@ -246,13 +249,11 @@ def number(value: float, options: Mapping[str, str]) -> str:
     ('4.8 × 10⁻⁷', '4.77e-7')
     """
     rounding = _ROUNDING[options.get("round", "")]
-    exact = Decimal(value)
     form = options.get("as", "")
-    if form == "percent":
-        exact *= 100
+    exact = _EXACT.multiply(Decimal(value), Decimal(100 if form == "percent" else 1))
     if "decimals" in options:
-        places = int(options["decimals"])
-        text = f"{exact.quantize(Decimal(1).scaleb(-places), rounding):,f}".replace("-", "−")
+        last = Decimal(1).scaleb(-int(options["decimals"]))
+        text = f"{exact.quantize(last, rounding, _EXACT):,f}".replace("-", "−")
     elif form == "e":
         digits = int(options.get("digits", "3"))
         rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), rounding)
