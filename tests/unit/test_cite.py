@@ -1044,6 +1044,11 @@ def test_a_drawing_is_written_beside_the_file_and_checked(lesson):
     assert drawing.read_bytes() == b"<svg/>"
     assert run(lesson, "--check", "lesson.md").returncode == 0
     drawing.write_bytes(b"<svg>other</svg>")
+    # A file that is left as it is keeps its drawings too.
+    lesson.write_text(lesson.read_text().replace("Drawn: ", "By hand: ") + "\n")
+    assert run(lesson, "lesson.md").returncode == 1
+    assert drawing.read_bytes() == b"<svg>other</svg>"
+    lesson.write_text(lesson.read_text().replace("By hand: ", "Drawn: "))
     done = run(lesson, "--check", "lesson.md")
     assert done.returncode == 1
     assert "lesson.md: pictures/curve.svg is not the drawing of the results" in done.stdout

@@ -49,8 +49,8 @@ class Outcome:
 class Plan:
     """What was found in a file, and its text with every block as the results say.
 
-    ``wrong`` are markers that cannot be read or name nothing, ``unfit`` those of which the results
-    do not hold; the text is then the old one.
+    ``wrong`` are markers that cannot be read or name nothing, ``unfit`` those whose value cannot be
+    cited. With one of them, or with an edited block, the file is ``refused``: it keeps its text.
     """
 
     file: str
@@ -60,6 +60,7 @@ class Plan:
     unfit: Sequence[Problem]
     notes: Sequence[Problem]
     text: str
+    refused: bool
 
     def having(self, *status: str) -> list[Outcome]:
         """The blocks of a status."""
@@ -125,7 +126,8 @@ def plan(file: str, text: str, results: Results, address: str, force: bool = Fal
             unfit.append(Problem(block.line, str(error)))
         else:
             outcomes.append(_compared(text, block, cited, document.address))
-    refused = wrong or unfit or (any(one.status == EDITED for one in outcomes) and not force)
+    edited = any(one.status == EDITED for one in outcomes)
+    refused = bool(wrong or unfit or (edited and not force))
     written = text if refused else _written(text, outcomes)
     return Plan(
         file=file,
@@ -135,6 +137,7 @@ def plan(file: str, text: str, results: Results, address: str, force: bool = Fal
         unfit=unfit,
         notes=document.notes,
         text=written,
+        refused=refused,
     )
 
 

@@ -10,7 +10,7 @@ from typer import Exit, Option
 
 from posinfo.cite.document import UNBOUND
 from posinfo.cite.markers import ADDRESS
-from posinfo.cite.plan import CURRENT, DRIFTED, EDITED, NEW, Outcome, Plan, plan
+from posinfo.cite.plan import CURRENT, DRIFTED, NEW, Outcome, Plan, plan
 from posinfo.cite.results import Results, open_results
 from posinfo.cite.suggest import SHOWN, suggestions
 from posinfo.cli.common import ROOT, TEMPLATES, print_json
@@ -96,7 +96,7 @@ def cite(
     for made, _ in plans:
         for problem in made.wrong:
             print(f"posinfo: {made.file} line {problem.line}: {problem.text}", file=sys.stderr)
-    status = max(_status(made, stale, check, strict, force) for made, stale in plans)
+    status = max(_status(made, stale, check, strict) for made, stale in plans)
     if status:
         raise Exit(status)
 
@@ -158,7 +158,7 @@ def _stale_pictures(made: Plan) -> dict[str, bytes]:
 
 def _write(made: Plan, text: str, pictures: dict[str, bytes]) -> None:
     """Write what changed, whole, with the file's own permissions."""
-    if made.wrong or made.unfit:
+    if made.refused:
         return
     for name, picture in pictures.items():
         write_atomically(Path(made.file).parent / name, picture)
@@ -169,10 +169,10 @@ def _write(made: Plan, text: str, pictures: dict[str, bytes]) -> None:
         write_atomically(path, made.text.encode(), mode=mode)
 
 
-def _status(made: Plan, stale: dict[str, bytes], check: bool, strict: bool, force: bool) -> int:
+def _status(made: Plan, stale: dict[str, bytes], check: bool, strict: bool) -> int:
     if made.wrong:
         return 2
-    if made.unfit or (made.having(EDITED) and not force):
+    if made.refused:
         return 1
     if check and (made.having(DRIFTED, NEW) or stale):
         return 1
