@@ -30,8 +30,8 @@ step = @echo "== $(1)"; TIMEFORMAT="== $(1): %0lR"; time
 MOVED := $(shell test "$$(cat $(VENV)/place 2>/dev/null)" = "$$PWD $(PEERS)" || echo FORCE)
 
 
-.PHONY: help report test lint test-unit test-workflow test-pretrained test-pipeline test-report trained-models lock clean distclean FORCE
-.PHONY: help report test lint test-unit test-workflow test-pipeline test-lesson test-report lock clean distclean FORCE
+.PHONY: help report test lint test-unit test-workflow test-pretrained test-pipeline test-lesson test-report \
+	trained-models lock clean distclean FORCE
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -42,8 +42,7 @@ report: $(VENV)/run.stamp ## Set up, measure, decide, and write report/index.htm
 trained-models: $(VENV)/dev.stamp ## Read real trained weights (about two hours); goes on where it was stopped
 	@$(IN_VENV) snakemake --cores $(CORES) trained_models
 
-test: lint test-unit test-workflow test-pretrained test-pipeline test-report ## Set up and run everything that CI runs
-test: lint test-unit test-workflow test-pipeline test-lesson test-report ## Set up and run everything that CI runs
+test: lint test-unit test-workflow test-pretrained test-pipeline test-lesson test-report ## Set up and run everything that CI runs
 	@echo "every check passed"
 
 lint: $(VENV)/dev.stamp ## Style and form of code, Snakefiles and workflow
