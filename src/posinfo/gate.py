@@ -193,10 +193,10 @@ def file_lines(
         try:
             recorded = digests.recorded(digest_file)
         except InputError as error:
-            lines.append(str(error))
+            lines.append(f"{error}{digests.anew(str(digest_file))}")
             continue
         vouched |= set(recorded)
-        lines += digests.touched(recorded)
+        lines += digests.touched(recorded, digest_file)
     return lines + [
         f"{path}: no job has recorded it{digests.anew(str(path))}"
         for path in expected
