@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from posinfo.job import job
 from posinfo.schemas import table_fields
-from posinfo.tidy import write
+from posinfo.tidy import json_text, write, write_atomically
 from posinfo.warm import controlled
 
 if TYPE_CHECKING:
@@ -12,5 +12,6 @@ if TYPE_CHECKING:
 
 if __name__ == "__main__":
     with job(snakemake):
-        rows = controlled(snakemake.params.claims, snakemake.params.parameters)
+        rows, environment = controlled(snakemake.params.claims, snakemake.params.parameters)
         write(snakemake.output.csv, rows, table_fields(snakemake.input.schemas[-1]))
+        write_atomically(snakemake.output.environment, json_text(environment))

@@ -28,7 +28,14 @@ if __name__ == "__main__":
         lines = [
             *file_lines(
                 given.digests,
-                [*given.trained, *given.suites, given.controls, given.ledger, *given.published],
+                [
+                    *given.trained,
+                    *given.suites,
+                    *given.environments,
+                    given.controls,
+                    given.ledger,
+                    *given.published,
+                ],
             ),
             *unreadable,
             *unreadable_controls,

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from posinfo import environment
 from posinfo.decoder.process import prepare
 from posinfo.job import job
 from posinfo.schemas import table_fields
@@ -20,5 +21,6 @@ if __name__ == "__main__":
         weights, records = jobs.from_nothing(
             encoding, settings, lambda line: print(line, flush=True)
         )
-        store(snakemake.output.weights, weights, {"encoding": encoding, **settings})
+        about = {"encoding": encoding, **settings, "environment": environment.measuring()}
+        store(snakemake.output.weights, weights, about)
         write(snakemake.output.csv, records, table_fields(snakemake.input.schema))

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from posinfo import environment
 from posinfo.decoder.process import prepare
 from posinfo.job import job
 from posinfo.schemas import table_fields
@@ -19,5 +20,6 @@ if __name__ == "__main__":
         method, settings = snakemake.wildcards.method, snakemake.params.settings
         start, _ = load(snakemake.input.weights)
         weights, records = jobs.tuned(method, start, settings, lambda line: print(line, flush=True))
-        store(snakemake.output.weights, weights, {"method": method, **settings})
+        about = {"method": method, **settings, "environment": environment.measuring()}
+        store(snakemake.output.weights, weights, about)
         write(snakemake.output.csv, records, table_fields(snakemake.input.schema))

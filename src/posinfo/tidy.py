@@ -9,6 +9,7 @@ columns there are, and with what type, title, description and unit.
 
 import csv
 import io
+import json
 import math
 import os
 import tempfile
@@ -52,6 +53,17 @@ def write_atomically(path: str | Path, content: str | bytes, mode: int = 0o644) 
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
         raise InputError(str(path), f"cannot be written: {error.strerror}") from error
+
+
+def json_text(document: object) -> str:
+    """A document as JSON to be kept in a file: in the order given, a line feed at its end.
+
+    Raises
+    ------
+    ValueError
+        If it holds NaN or infinity, which JSON has not.
+    """
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def csv_text(records: Iterable[Mapping[str, object]], columns: Iterable[str]) -> str:

@@ -21,9 +21,9 @@ import tempfile
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from posinfo import measure, numerics, runlock
+from posinfo import environment, measure, numerics, runlock
 
 #: What the process itself prints, which is nothing while all is well.
 LOG = Path("logs/warm.log")
@@ -35,11 +35,19 @@ class MeasuringFailed(RuntimeError):
     """The copy that measured for this job failed; its traceback is in the job's log."""
 
 
-def measured(suite: str, parameters: Mapping[str, Any]) -> list[dict[str, object]]:
+class Measured(NamedTuple):
+    """Rows, and what the process that measured them says of itself."""
+
+    rows: list[dict[str, object]]
+    environment: dict[str, Any]
+
+
+def measured(suite: str, parameters: Mapping[str, Any]) -> Measured:
     """Measure a suite through the run's process, or here if there is none.
 
-    The rows are those of :func:`posinfo.measure.measure`, and what it prints goes to this job's
-    standard output in either case.
+    The rows are those of :func:`posinfo.measure.measure`, the facts about the process those of
+    :func:`posinfo.environment.measuring`; and what is printed goes to this job's standard output
+    in either case.
 
     Raises
     ------
@@ -52,7 +60,7 @@ def measured(suite: str, parameters: Mapping[str, Any]) -> list[dict[str, object
 
 def controlled(
     claims: Sequence[Mapping[str, Any]], parameters: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, object]]:
+) -> Measured:
     """Decide claims anew under their faults, as :func:`measured` measures a suite.
 
     The rows are those of :func:`posinfo.controls.control`.
@@ -75,7 +83,7 @@ def _control(**asked: Any) -> list[dict[str, object]]:
 
 def _shared(
     kind: str, asked: Mapping[str, Any], here: Callable[[], list[dict[str, object]]]
-) -> list[dict[str, object]]:
+) -> Measured:
     """Have the run's process do what is asked, or do it here."""
     run = runlock.own_run()
     # Elsewhere than on Linux a process that has loaded such libraries may not survive a fork.
@@ -89,11 +97,16 @@ def _shared(
         if not text:
             print("Measuring in this job's own process instead.", flush=True)
     if not text:
-        return here()
+        return _with_environment(here())
     result = json.loads(text)
     if "error" in result:
         raise MeasuringFailed(result["error"])
-    return result["rows"]
+    return Measured(**result)
+
+
+def _with_environment(rows: list[dict[str, object]]) -> Measured:
+    """Rows that this process has measured, with the facts about it: it has imported torch."""
+    return Measured(rows, environment.measuring())
 
 
 def _ask(run: Path, request: bytes) -> bytes:
@@ -162,6 +175,7 @@ def serve(listener: socket.socket, run: Path) -> None:
     import mpmath  # noqa: F401
     import sympy  # noqa: F401
 
+    environment.packages()  # looked up once, and known to every copy
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how a copy ended
     with open(run, encoding="utf-8") as lock, selectors.DefaultSelector() as selector:
         selector.register(listener, selectors.EVENT_READ)
@@ -185,7 +199,7 @@ def _answer_and_end(connection: socket.socket) -> None:
             request = json.loads(asked.readline())
         try:
             work = {"measure": measure.measure, "control": _control}[request["kind"]]
-            answer = json.dumps({"rows": work(**request["asked"])})
+            answer = json.dumps(_with_environment(work(**request["asked"]))._asdict())
         except Exception as error:
             traceback.print_exc()
             answer = json.dumps({"error": " ".join(f"{type(error).__name__}: {error}".split())})

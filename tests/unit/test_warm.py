@@ -25,10 +25,10 @@ MEASURE = """
 import json, sys
 from posinfo.warm import measured
 suite, parameters = json.loads(sys.argv[1])
-rows = measured(suite, parameters)
+rows, environment = measured(suite, parameters)
 print("torch here:", "torch" in sys.modules)
 with open(sys.argv[2], "w") as file:
-    json.dump(rows, file)
+    json.dump([rows, environment], file)
 """
 
 
@@ -47,7 +47,10 @@ def run(tmp_path: Path, child_environment: dict[str, str]) -> Iterator[subproces
 
 @pytest.fixture
 def measure(tmp_path: Path, child_environment: dict[str, str], config: dict):
-    """Measure a suite in a job: its rows, and what stands in its log."""
+    """Measure a suite in a job: its rows, and what stands in its log.
+
+    What the measuring process says of itself is kept as ``measure.environment``.
+    """
 
     def measure(suite: str, **environment: str) -> tuple[list, str, int]:
         target = tmp_path / "rows.json"
@@ -59,7 +62,8 @@ def measure(tmp_path: Path, child_environment: dict[str, str], config: dict):
             cwd=tmp_path, env=child_environment | environment, text=True, check=False,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
-        rows = json.loads(target.read_text()) if target.exists() else []
+        found = json.loads(target.read_text()) if target.exists() else [[], {}]
+        rows, measure.environment = found
         return rows, done.stdout, done.returncode
 
     return measure
@@ -84,10 +88,13 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each job m
 @linux
 def test_the_rows_are_those_that_a_job_measures_by_itself(run, measure, tmp_path):
     alone, said_alone, _ = measure("norms")
+    environment = measure.environment
     shared, said, status = measure("norms", POSINFO_RUN_LOCK=run.lock)
     assert status == 0
     assert alone
     assert shared == alone
+    assert environment["numerics"]["torch_cpu_capability"] == "DEFAULT"
+    assert measure.environment == environment
     assert said_alone.endswith("torch here: True\n")
     assert said == said_alone.replace("torch here: True", "torch here: False")
 
@@ -95,7 +102,8 @@ def test_the_rows_are_those_that_a_job_measures_by_itself(run, measure, tmp_path
 CONTROL = """
 import json, sys
 from posinfo.warm import controlled
-rows = controlled(*json.loads(sys.argv[1]))
+rows, environment = controlled(*json.loads(sys.argv[1]))
+assert environment["numerics"]["torch_threads"] == 1
 print("torch here:", "torch" in sys.modules)
 with open(sys.argv[2], "w") as file:
     json.dump(rows, file)
@@ -159,7 +167,8 @@ def test_without_an_answer_the_job_measures_by_itself(monkeypatch, tmp_path, cap
     monkeypatch.setattr(warm, "_ask", ask)
     monkeypatch.setattr(warm.sys, "platform", "linux")
     monkeypatch.setattr(warm.measure, "measure", lambda suite, parameters: [{"suite": suite}])
-    assert warm.measured("norms", {}) == [{"suite": "norms"}]
+    monkeypatch.setattr(warm.environment, "measuring", lambda: {"python": "this one"})
+    assert warm.measured("norms", {}) == ([{"suite": "norms"}], {"python": "this one"})
     assert "Measuring in this job's own process instead." in capsys.readouterr().out
 
 

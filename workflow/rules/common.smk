@@ -45,6 +45,7 @@ OUTPUT_FOLDERS = (
             "pretrained",
             "trained",
             "suites",
+            "environments",
             "controls",
             "tables",
             "figures",
@@ -276,6 +277,7 @@ def everything(wildcards=None):
     return {
         "trained": TRAINED,
         "suites": SUITE_RESULTS,
+        "environments": ENVIRONMENTS,
         "controls": CONTROLS,
         "ledger": "results/ledger.csv",
         "missing": MISSING,
@@ -287,6 +289,8 @@ def everything(wildcards=None):
 
 SUITE_RESULTS = expand("results/suites/{suite}.csv", suite=SUITES)
 CONTROLS = "results/controls/claim-controls.csv"
+# In what environment each suite, and the controls, were measured.
+ENVIRONMENTS = expand("results/environments/{name}.json", name=[*SUITES, Path(CONTROLS).stem])
 TABLES = expand("results/tables/{key}.csv", key=keys_of("workflow/schemas/tables"))
 FIGURES = expand("results/figures/{key}.csv", key=keys_of("workflow/schemas/figures"))
 PICTURES = expand(

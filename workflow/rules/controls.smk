@@ -1,7 +1,8 @@
 """Negative controls: each claim that names a fault, decided anew with the fault in place.
 
 Needs: the claims, the config, the library with its faults, torch.
-Makes: results/controls/claim-controls.csv, a row a claim, which asserts that it is undecided.
+Makes: results/controls/claim-controls.csv, a row a claim, which asserts that it is undecided, and
+results/environments/claim-controls.json, which says in what environment.
 """
 
 
@@ -16,6 +17,7 @@ rule control_claims:
         ],
     output:
         csv=CONTROLS,
+        environment="results/environments/claim-controls.json",
         digest="results/digests/control_claims.sha256",
     log:
         "logs/control_claims.log",

@@ -1,7 +1,8 @@
 """Measurement: one job a suite, each with its section of the config alone.
 
 Needs: the config, the library, torch.
-Makes: results/suites/<suite>.csv, a row an assertion, and the digest of each.
+Makes: results/suites/<suite>.csv, a row an assertion, results/environments/<suite>.json, which says
+in what environment they were measured, and the digest of both.
 """
 
 
@@ -19,6 +20,7 @@ rule measure_suite:
         ],
     output:
         csv="results/suites/{suite}.csv",
+        environment="results/environments/{suite}.json",
         digest="results/digests/measure_suite_{suite}.sha256",
     log:
         "logs/measure_suite/{suite}.log",
