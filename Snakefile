@@ -2,8 +2,8 @@
 
 The data flow in one direction, one file a stage under workflow/rules: training (small decoders),
 suites (measured rows), controls (claims decided anew under faults), ledger (claims joined to rows),
-report (tables, figures, page), and the gate below, which always runs, takes the page as an input
-and decides the exit status.
+report (tables, figures, page), provenance (what the results are), and the gate below,
+which always runs, takes the page as an input and decides the exit status.
 """
 
 from snakemake.utils import min_version
@@ -32,6 +32,7 @@ include: "workflow/rules/suites.smk"
 include: "workflow/rules/controls.smk"
 include: "workflow/rules/ledger.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/provenance.smk"
 
 
 # The gate has no output, so it always runs; the page is among its inputs, so there is one to

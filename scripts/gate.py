@@ -5,7 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posinfo.extras import advice
-from posinfo.gate import control_lines, file_lines, missing_lines, problems, verdict_line
+from posinfo.gate import (
+    control_lines,
+    file_lines,
+    missing_lines,
+    problems,
+    verdict_line,
+)
 from posinfo.job import job, say_last
 from posinfo.schemas import fields_by_name, table_fields
 from posinfo.tidy import read_all
@@ -26,17 +32,7 @@ if __name__ == "__main__":
             given.missing, {Path(path).stem: missing_fields for path in given.missing}
         )
         lines = [
-            *file_lines(
-                given.digests,
-                [
-                    *given.trained,
-                    *given.suites,
-                    *given.environments,
-                    given.controls,
-                    given.ledger,
-                    *given.published,
-                ],
-            ),
+            *file_lines(given.digests, given.results),
             *unreadable,
             *unreadable_controls,
             *unreadable_ledger,

@@ -166,8 +166,10 @@ def _number_hint(value: object) -> str:
     return " (YAML reads this as text; write a number with a point, such as 1.0e-5)"
 
 
-def table_fields(path: str | Path) -> list[dict[str, str]]:
-    """The fields of a table schema; one that extends another begins with the other's fields.
+def table_schema(path: str | Path) -> dict[str, Any]:
+    """A table schema: ``title``, ``description`` and ``fields``.
+
+    One that extends another begins with the other's fields.
 
     Parameters
     ----------
@@ -177,7 +179,12 @@ def table_fields(path: str | Path) -> list[dict[str, str]]:
     path = Path(path)
     schema = load_yaml(path)
     shared = table_fields(path.parent / f"{schema['extends']}.yaml") if "extends" in schema else []
-    return shared + list(schema["fields"])
+    return {**schema, "fields": shared + list(schema["fields"])}
+
+
+def table_fields(path: str | Path) -> list[dict[str, str]]:
+    """The fields of a table schema."""
+    return table_schema(path)["fields"]
 
 
 def fields_by_name(paths: Iterable[str | Path]) -> dict[str, list[dict[str, str]]]:

@@ -11,7 +11,8 @@ import pytest
 from posinfo.catalogue import SUITES
 
 NON_SUITE = {
-    "control_claims", "decide_ledger", "make_tables", "make_figures", "render_report", "all",
+    "control_claims", "decide_ledger", "make_tables", "make_figures", "render_report",
+    "describe_results", "all",
 }  # fmt: skip
 TRAINING = {"train_decoder": 2, "tune_decoder": 2}
 CONTROLS = "results/controls/claim-controls.csv"
@@ -133,7 +134,8 @@ def test_an_edit_to_a_fault_decides_claims_anew_and_measures_no_suite(project):
     with open(project.folder / "src/posinfo/faults/stand_ins.py", "a", encoding="utf-8") as file:
         file.write("# edited\n")
     run = project.run("--dry-run")
-    assert run.jobs == {"control_claims": 1, "render_report": 1, "all": 1, "total": 3}
+    described = dict.fromkeys(("render_report", "describe_results"), 1)
+    assert run.jobs == {"control_claims": 1, **described, "all": 1, "total": 4}
 
 
 def test_another_fault_for_a_claim_decides_it_anew_and_other_words_do_not(project):
@@ -350,6 +352,8 @@ def test_a_suite_touched_by_hand_is_named_and_made_anew(project, path, change, a
         "results/tables/symbols.csv",
         "results/figures/mechanism.light.svg",
         "report/index.html",
+        "results/environments/norms.json",
+        "results/datapackage.json",
     ],
 )
 def test_anything_downstream_touched_by_hand_is_named_and_made_anew(project, path):

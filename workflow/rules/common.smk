@@ -275,15 +275,19 @@ def recorded(wildcards=None):
 def everything(wildcards=None):
     """All that a run makes, by the names under which the gate takes it."""
     return {
-        "trained": TRAINED,
         "suites": SUITE_RESULTS,
-        "environments": ENVIRONMENTS,
         "controls": CONTROLS,
         "ledger": "results/ledger.csv",
         "missing": MISSING,
-        "published": [*TABLES, *FIGURES, *PICTURES, *MISSING, "report/index.html"],
+        "results": RESULTS,
         "page": "report/index.html",
-        "digests": [*recorded(), "results/digests/render_report.sha256"],
+        "digests": [
+            *recorded(),
+            *expand(
+                "results/digests/{job}.sha256",
+                job=["render_report", "describe_results"],
+            ),
+        ],
     }
 
 
