@@ -2,7 +2,7 @@
 
 The data flow in one direction, one file a stage under workflow/rules: training (small decoders),
 suites (measured rows), controls (claims decided anew under faults), ledger (claims joined to rows),
-report (tables, figures, page), provenance (what the results are), and the gate below,
+report (tables, figures, page), provenance (what the results are and come from), and the gate below,
 which always runs, takes the page as an input and decides the exit status.
 """
 

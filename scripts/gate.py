@@ -10,6 +10,7 @@ from posinfo.gate import (
     file_lines,
     missing_lines,
     problems,
+    provenance_lines,
     verdict_line,
 )
 from posinfo.job import job, say_last
@@ -32,7 +33,8 @@ if __name__ == "__main__":
             given.missing, {Path(path).stem: missing_fields for path in given.missing}
         )
         lines = [
-            *file_lines(given.digests, given.results),
+            *file_lines(given.digests, [*given.results, given.provenance]),
+            *provenance_lines(given.provenance, given.digests, given.results),
             *unreadable,
             *unreadable_controls,
             *unreadable_ledger,

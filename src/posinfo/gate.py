@@ -5,10 +5,11 @@ It runs at every call, also when there is nothing else to do, and imports nothin
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from posinfo import digests
+from posinfo import digests, provenance
 from posinfo.errors import InputError
 from posinfo.ledger import (
     contradiction_problems,
@@ -202,6 +203,44 @@ def file_lines(
         for path in expected
         if str(path) not in vouched
     ]
+
+
+def provenance_lines(
+    document: str, digest_files: Iterable[str | Path], results: Iterable[str]
+) -> list[str]:
+    """A line for each result of which the provenance says something else than its job recorded.
+
+    What differs from its record on disk is left to :func:`file_lines`, and so is a record that
+    cannot be read.
+
+    Parameters
+    ----------
+    document
+        Path of ``results/provenance.json``.
+    digest_files
+        What the jobs recorded.
+    results
+        Every result that it must list.
+    """
+    try:
+        listed = provenance.listed(document)
+    except InputError as error:
+        return [f"{error}{digests.anew(document)}"]
+    vouched: dict[str, str] = {}
+    for digest_file in digest_files:
+        with suppress(InputError):
+            vouched |= digests.recorded(digest_file)
+    lines = []
+    for result in results:
+        recorded = vouched.get(result)
+        if result not in listed:
+            lines.append(f"{document}: does not list {result}{digests.anew(document)}")
+        elif recorded not in (None, listed[result]) and not digests.touched({result: recorded}):
+            lines.append(
+                f"{document}: lists {result} as {listed[result][:12]}, its job recorded "
+                f"{recorded[:12]}{digests.anew(result)}"
+            )
+    return lines
 
 
 def redecided_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -12,7 +12,7 @@ from posinfo.catalogue import SUITES
 
 NON_SUITE = {
     "control_claims", "decide_ledger", "make_tables", "make_figures", "render_report",
-    "describe_results", "all",
+    "describe_results", "record_provenance", "all",
 }  # fmt: skip
 TRAINING = {"train_decoder": 2, "tune_decoder": 2}
 CONTROLS = "results/controls/claim-controls.csv"
@@ -127,15 +127,17 @@ def test_an_edit_to_the_page_measures_nothing(project):
     [template] = sorted((project.folder / "workflow/report").glob("*.j2"))[:1]
     with open(template, "a", encoding="utf-8") as file:
         file.write("\n")
-    assert project.run("--dry-run").jobs == {"render_report": 1, "all": 1, "total": 2}
+    assert project.run("--dry-run").jobs == {
+        "render_report": 1, "record_provenance": 1, "all": 1, "total": 3,
+    }  # fmt: skip
 
 
 def test_an_edit_to_a_fault_decides_claims_anew_and_measures_no_suite(project):
     with open(project.folder / "src/posinfo/faults/stand_ins.py", "a", encoding="utf-8") as file:
         file.write("# edited\n")
     run = project.run("--dry-run")
-    described = dict.fromkeys(("render_report", "describe_results"), 1)
-    assert run.jobs == {"control_claims": 1, **described, "all": 1, "total": 4}
+    described = dict.fromkeys(("render_report", "describe_results", "record_provenance"), 1)
+    assert run.jobs == {"control_claims": 1, **described, "all": 1, "total": 5}
 
 
 def test_another_fault_for_a_claim_decides_it_anew_and_other_words_do_not(project):
@@ -354,6 +356,7 @@ def test_a_suite_touched_by_hand_is_named_and_made_anew(project, path, change, a
         "report/index.html",
         "results/environments/norms.json",
         "results/datapackage.json",
+        "results/provenance.json",
     ],
 )
 def test_anything_downstream_touched_by_hand_is_named_and_made_anew(project, path):

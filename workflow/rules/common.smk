@@ -14,7 +14,7 @@ from pathlib import Path
 _SOURCE = os.path.join(workflow.basedir, "src")
 sys.path.insert(0, _SOURCE)
 
-from posinfo import runlock
+from posinfo import revision, runlock
 from posinfo.catalogue import SUITES, faults
 from posinfo.checks import (
     check_agreement,
@@ -272,6 +272,24 @@ def recorded(wildcards=None):
     ]
 
 
+def accepted_readings(wildcards):
+    """What a run takes from accepted results, and does not measure."""
+    return files_in("baseline/pretrained")
+
+
+def names_of_accepted(wildcards):
+    """Their paths in a working copy, wherever a run is started."""
+    return [f"baseline/pretrained/{Path(path).name}" for path in accepted_readings(wildcards)]
+
+
+def state_of_code(wildcards):
+    """Which code makes the results: its commit, as far as git knows it, and a digest."""
+    return {
+        **revision.of_working_copy(workflow.basedir),
+        "sha256": revision.digest(workflow.basedir),
+    }
+
+
 def everything(wildcards=None):
     """All that a run makes, by the names under which the gate takes it."""
     return {
@@ -281,11 +299,12 @@ def everything(wildcards=None):
         "missing": MISSING,
         "results": RESULTS,
         "page": "report/index.html",
+        "provenance": PROVENANCE,
         "digests": [
             *recorded(),
             *expand(
                 "results/digests/{job}.sha256",
-                job=["render_report", "describe_results"],
+                job=["render_report", "describe_results", "record_provenance"],
             ),
         ],
     }

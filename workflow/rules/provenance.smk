@@ -1,10 +1,12 @@
-"""Description: what the results are.
+"""Description: what the results are, and where they come from.
 
-Needs: every CSV of a run, and their schemas.
-Makes: results/datapackage.json, which says what each column of each CSV is.
+Needs: everything that a run makes, the page too; git, if the commit is to be known.
+Makes: results/datapackage.json, which says what each column of each CSV is, and
+results/provenance.json: versions, processor, settings, seeds, commit, and a digest of each result.
 """
 
 DATAPACKAGE = "results/datapackage.json"
+PROVENANCE = "results/provenance.json"
 
 # Every CSV of a run with the schema of its columns.
 SCHEMA_OF = {
@@ -20,7 +22,7 @@ SCHEMA_OF = {
     **dict.fromkeys(MISSING, MISSING_SCHEMA),
 }
 
-# Everything that a run makes, but the digests.
+# Everything that a run makes, but what describes it and the digests.
 RESULTS = [
     *TRAINED,
     *SUITE_RESULTS,
@@ -34,6 +36,12 @@ RESULTS = [
     DATAPACKAGE,
     "report/index.html",
 ]
+
+# What was measured or trained, and where it is written in what environment: weights say so
+# themselves.
+WEIGHTS = list(weight_files(config).values())
+MEASURED = [*SUITE_RESULTS, CONTROLS, *WEIGHTS]
+MEASURED_IN = [*ENVIRONMENTS, *WEIGHTS]
 
 
 rule describe_results:
@@ -51,3 +59,30 @@ rule describe_results:
         "../../environment.yml"
     script:
         "../../scripts/describe_results.py"
+
+
+# The last job before the gate, and nothing rests on it. The page does not: it would otherwise be
+# another one at each commit and on each processor, though what it shows is the same, and a page
+# that is kept as an example, in a commit that it would have to name, could never be made again.
+rule record_provenance:
+    input:
+        measured=MEASURED,
+        environments=MEASURED_IN,
+        accepted=accepted_readings,
+        results=RESULTS,
+        library=library("posinfo.provenance"),
+    output:
+        json=PROVENANCE,
+        digest="results/digests/record_provenance.sha256",
+    log:
+        "logs/record_provenance.log",
+    conda:
+        "../../environment.yml"
+    params:
+        # Another commit records it anew, and repeats nothing else: Snakemake has found then that
+        # all results are those of that commit.
+        code=state_of_code,
+        accepted=names_of_accepted,
+        config=config,
+    script:
+        "../../scripts/record_provenance.py"
