@@ -35,6 +35,7 @@ if __name__ == "__main__":
             captions=next(path for path in given.templates if Path(path).name == CAPTIONS),
             captions_schema=given.captions_schema,
             recorded=given.digests,
+            environments=given.environments,
             implementations=snakemake.params.implementations,
         )
         templates = Path(given.templates[0]).parent

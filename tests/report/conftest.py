@@ -90,7 +90,7 @@ def entry(claim: Claim, reproduced: str, **values: Any) -> dict[str, Any]:
         "id": claim.id, "covers": " ".join(claim.covers), "kind": claim.kind,
         "recorded": claim.verdict, "reproduced": reproduced, "standing": "", "why": claim.why,
         "condition": claim.condition, "rejects": claim.rejects, "no_fault": claim.no_fault,
-        "headline": claim.headline, "tightest_ratio": 0.01, "problem": "",
+        "headline": claim.headline, "standing": "", "tightest_ratio": 0.01, "problem": "",
     } | values  # fmt: skip
 
 
@@ -183,6 +183,10 @@ def hostile_inputs(folder: Path) -> Inputs:
         ledger=ledger,
         ledger_path="results/ledger.csv",
         ledger_digest="0" * 64,
+        environments={
+            name: {"packages": {HOSTILE: name}, "numerics": {"torch_threads": HOSTILE}}
+            for name in ("norms", HOSTILE)
+        },
         exhibits=[
             data("table", "words", "A01", records),
             data("figure", "curve", "A02", records, **drawn),

@@ -31,7 +31,7 @@ from posinfo.report.page import breakable, prose, style_hash
 from posinfo.schemas import table_fields
 from posinfo.tables import FIGURES, TABLES, build_all
 from posinfo.tables import Data as TableData
-from posinfo.tidy import write
+from posinfo.tidy import json_text, write, write_atomically
 
 TEMPLATES = str(Path(__file__).parents[2] / "workflow" / "report")
 
@@ -581,6 +581,8 @@ def results(
     write(folder / "ledger.csv", ledger, table_fields(schemas / "ledger.yaml"))
     fields = table_fields(schemas / "controls" / "claim-controls.yaml")
     write(folder / "controls" / "claim-controls.csv", control_records, fields)
+    for suite in ("norms", "shapes"):
+        write_atomically(folder / "environments" / f"{suite}.json", json_text(FACTS))
     known = TableData(records, ledger, config, claims)
     for kind, makers in (("table", TABLES), ("figure", FIGURES)):
         made, unmade = build_all(makers, known, kind)
@@ -594,6 +596,18 @@ def results(
         fields = table_fields(schemas / "missing.yaml")
         write(folder / "missing" / f"{kind}s.csv", unmade, fields)
     return folder
+
+
+#: What two measuring jobs say of their processes.
+FACTS = {
+    "python": {"implementation": "cpython", "version": "3.11.7"},
+    "packages": {"numpy": "2.4.6", "torch": "2.13.0+cpu"},
+    "cpu": {"model": "Some Processor", "level": "x86-64-v3"},
+    "numerics": {
+        "torch_cpu_capability": "DEFAULT", "torch_threads": 1, "torch_interop_threads": 1,
+        "torch_deterministic": True, "torch_mkldnn": False, "numpy_dispatched_features": [],
+    },
+}  # fmt: skip
 
 
 def arguments(folder: Path, root: Path, config: dict[str, Any]) -> dict[str, Any]:
@@ -621,6 +635,7 @@ def arguments(folder: Path, root: Path, config: dict[str, Any]) -> dict[str, Any
         "missing_schema": str(schemas / "missing.yaml"),
         "captions": str(root / "workflow" / "report" / "captions.yaml"),
         "captions_schema": str(schemas / "captions.schema.yaml"),
+        "environments": files(folder / "environments", "*.json"),
     }
 
 
@@ -681,6 +696,47 @@ def test_the_page_alone_is_enough_to_cite_from(page: str, results: Path, tmp_pat
     assert verdicts.records == [
         {name: entry[name] for name in view.VERDICT_COLUMNS} for entry in ledger.records
     ]
+
+
+def test_page_says_with_which_versions_and_settings_it_was_measured(page: str) -> None:
+    section = page.partition("<h2 id=provenance>")[2].partition("</section>")[0]
+    assert 'href="#provenance"' in page
+    shown = re.findall(r"<dt>(.+?)<dd>(.+?)\n", section)
+    assert shown[:3] == [("CPython", "3.11.7"), ("numpy", "2.4.6"), ("torch", "2.13.0+cpu")]
+    assert [value for _, value in shown[3:]] == ["default", "1", "1", "on", "off", "none"]
+
+
+def test_page_names_neither_processor_nor_commit(page: str, root: Path) -> None:
+    """The same results are the same page, at a later commit and on another machine."""
+    section = page.partition("<h2 id=provenance>")[2].partition("</section>")[0]
+    assert "results/provenance.json" in section
+    assert "Some Processor" not in page
+    assert "x86-64-v3" not in section
+    assert not re.search(r"\b[0-9a-f]{40}\b", section)
+
+
+def test_one_environment_is_shown_once_and_several_with_what_was_measured_in_each() -> None:
+    other = FACTS | {"packages": {"numpy": "2.4.6", "torch": "2.12.0"}}
+    [one] = view.environments({"a": FACTS, "b": FACTS | {"cpu": {"model": "Another"}}})
+    assert one.measured == ()
+    first, second = view.environments({"a": FACTS, "b": other, "c": FACTS})
+    assert (first.measured, second.measured) == (("a", "c"), ("b",))
+    assert [(term.word, term.meaning) for term in second.packages][-1] == ("torch", "2.12.0")
+
+
+def test_of_an_environment_that_is_not_known_nothing_is_shown() -> None:
+    assert view.environments({"a": {}, "b": {"cpu": {"model": "Another"}}}) == ()
+    [known] = view.environments({"a": {}, "b": FACTS})
+    assert known.measured == ()
+    [some] = view.environments({"a": {"packages": {"torch": "2.13.0"}}})
+    assert some.settings == ()
+
+
+def test_every_setting_that_is_reported_has_words(child_environment: dict[str, str]) -> None:
+    code = "from posinfo import numerics; import json; print(json.dumps(numerics.effective()))"
+    done = subprocess.run([sys.executable, "-c", code], env=child_environment,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert json.loads(done.stdout).keys() == words.SETTINGS.keys()
 
 
 def test_each_table_and_figure_stands_once(page: str) -> None:
@@ -787,6 +843,14 @@ SPOILED = {
     "a row that fails": (
         lambda folder: swap(folder / "suites/norms.csv", ",holds,", ",fails,"),
         "norms: ",
+    ),
+    "an environment that is gone": (
+        lambda folder: (folder / "environments/norms.json").unlink(),
+        "norms.json",
+    ),
+    "an environment that is cut off": (
+        lambda folder: (folder / "environments/norms.json").write_text('{"python"'),
+        "norms.json",
     ),
     "controls that are gone": (
         lambda folder: (folder / "controls/claim-controls.csv").unlink(),

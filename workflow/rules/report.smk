@@ -64,6 +64,7 @@ rule render_report:
         svg=PICTURES,
         missing=MISSING,
         digests=recorded,
+        environments=ENVIRONMENTS,
         templates=files_in("workflow/report"),
         library=library("posinfo.report"),
         suite_schemas=SUITE_SCHEMAS,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from posinfo import digests
+from posinfo import digests, environment
 from posinfo.captions import Caption, load
 from posinfo.catalogue import listing
 from posinfo.claims import Claim, Inconsistency, load_entries
@@ -71,6 +71,7 @@ class Inputs:
     exhibits: Sequence[Data]
     problems: Sequence[str]
     implementations: Sequence[Mapping[str, Any]] = ()
+    environments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def read_inputs(
@@ -94,6 +95,7 @@ def read_inputs(
     captions_schema: str,
     recorded: Sequence[str] = (),
     implementations: Sequence[Mapping[str, Any]] = (),
+    environments: Sequence[str] = (),
 ) -> Inputs:
     """Read rows, controls, ledger, claims, tables and figures.
 
@@ -112,6 +114,8 @@ def read_inputs(
         Paths of their schemas.
     implementations
         Those of the config.
+    environments
+        Paths of what the measuring jobs wrote of their processes, each named after its suite.
 
     Raises
     ------
@@ -142,6 +146,8 @@ def read_inputs(
     paths |= {("figure", Path(path).stem): path for path in figures}
     columns = {"table": fields_by_name(table_schemas), "figure": fields_by_name(figure_schemas)}
     loaded, inconsistencies = load_entries(claims, load_yaml(claims_schema))
+    facts, unreadable = environment.read_all(environments)
+    problems += unreadable
     exhibits = []
     for key, caption in captioned.items():
         reason = reasons.get((caption.kind, key), "")
@@ -165,6 +171,9 @@ def read_inputs(
         exhibits=exhibits,
         problems=problems,
         implementations=implementations,
+        environments={
+            Path(path).stem: found for path, found in zip(environments, facts, strict=True)
+        },
     )
 
 

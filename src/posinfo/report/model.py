@@ -315,6 +315,15 @@ class Methods:
 
 
 @dataclass(frozen=True)
+class EnvironmentView:
+    """Versions and settings, and what was measured with them: nothing named if all of it was."""
+
+    measured: tuple[str, ...]
+    packages: tuple[Term, ...]
+    settings: tuple[Term, ...]
+
+
+@dataclass(frozen=True)
 class Page:
     """The whole report."""
 
@@ -339,6 +348,7 @@ class Page:
     suites: tuple[SuiteView, ...]
     margins: Margins
     methods: Methods
+    environments: tuple[EnvironmentView, ...]
     faults: int
     controlled: int
     controls_path: str

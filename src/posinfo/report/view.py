@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from posinfo import __version__
 from posinfo.catalogue import code_path
@@ -22,6 +23,7 @@ from posinfo.report.model import (
     ClaimView,
     Control,
     Count,
+    EnvironmentView,
     EvidenceKind,
     Exhibit,
     ExhibitLink,
@@ -154,6 +156,7 @@ def build(inputs: Inputs) -> Page:
         suites=tuple(suite_view(suite, inputs.rows) for suite in inputs.suites),
         margins=margins(inputs.rows),
         methods=methods(inputs.suites),
+        environments=environments(inputs.environments),
         faults=len({row["fault"] for row in inputs.controls}),
         controlled=len(inputs.controls),
         controls_path=inputs.controls_path,
@@ -575,4 +578,34 @@ def methods(suites: Sequence[Suite]) -> Methods:
         tight_above=f"{TIGHT_ABOVE:g}",
         wide_below=f"{WIDE_BELOW:g}",
         contradiction_margin=f"{CONTRADICTION_MARGIN:g}",
+    )
+
+
+def environments(found: Mapping[str, Mapping[str, Any]]) -> tuple[EnvironmentView, ...]:
+    """With which versions and settings was measured; several if not everything was with the same.
+
+    The processor and the commit are not among them, though both are known: the page shall be the
+    same where what it shows is the same. They stand in results/provenance.json.
+
+    Parameters
+    ----------
+    found
+        By suite, or another name for what was measured, the facts about the process that measured.
+    """
+    views: dict[tuple[tuple[Term, ...], tuple[Term, ...]], list[str]] = {}
+    for name, facts in found.items():
+        python = facts.get("python", {})
+        packages = [Term(words.INTERPRETERS.get(python["implementation"], python["implementation"]),
+                         python["version"])] if python else []  # fmt: skip
+        packages += [Term(*package) for package in facts.get("packages", {}).items()]
+        settings = [
+            Term(words.SETTINGS[key], words.setting(facts["numerics"][key]))
+            for key in words.SETTINGS
+            if key in facts.get("numerics", {})
+        ]
+        if packages or settings:
+            views.setdefault((tuple(packages), tuple(settings)), []).append(name)
+    return tuple(
+        EnvironmentView(tuple(names) if len(views) > 1 else (), packages, settings)
+        for (packages, settings), names in views.items()
     )

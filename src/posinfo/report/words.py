@@ -144,3 +144,29 @@ EVIDENCE_TERMS = (
     Term("peer", "agreement with an independent library"),
     Term("trained", "a trained model: a tiny decoder trained here, or published weights"),
 )
+
+#: Implementations of Python by the names that they give themselves.
+INTERPRETERS = {"cpython": "CPython", "pypy": "PyPy"}
+
+#: What torch and numpy report of their settings (:func:`posinfo.numerics.effective`), in words.
+SETTINGS = {
+    "torch_cpu_capability": "Vector instructions of torch",
+    "torch_threads": "Threads of an operation",
+    "torch_interop_threads": "Threads of operations side by side",
+    "torch_deterministic": "Deterministic algorithms alone",
+    "torch_mkldnn": "oneDNN",
+    "numpy_dispatched_features": "Vector instructions of numpy beyond its baseline",
+}
+
+
+def setting(value: object) -> str:
+    """The value of a setting, as a reader would say it.
+
+    >>> setting(True), setting([]), setting("DEFAULT"), setting(1)
+    ('on', 'none', 'default', '1')
+    """
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return str(value).lower() if str(value) == "DEFAULT" else str(value)
