@@ -57,6 +57,8 @@ RUNTIME = pins(PROJECT["project"]["dependencies"])
 DEV = pins(PROJECT["project"]["optional-dependencies"]["dev"])
 PEERS = pins(PROJECT["project"]["optional-dependencies"]["peers"])
 PRETRAINED = pins(PROJECT["project"]["optional-dependencies"]["pretrained"])
+#: Parts of torch's builds for graphics cards, whose versions torch itself fixes.
+OF_GRAPHICS_CARDS = ("nvidia-", "cuda-", "triton")
 
 
 def conda_part() -> tuple[list[str], list[str]]:
@@ -92,6 +94,28 @@ def test_the_lock_installs_on_every_python_that_the_project_names():
             asked[name] = SpecifierSet(wants)
     assert len(asked) > 50
     assert {name for name, wants in asked.items() if not wants.contains("3.11.0")} == set()
+
+
+def test_no_extra_is_left_out_of_what_is_compared_here():
+    assert set(PROJECT["project"]["optional-dependencies"]) == {"dev", "peers", "pretrained"}
+
+
+def test_the_lock_holds_what_the_pinned_packages_ask_for_in_turn():
+    """Whoever installs from the lock alone gets a set that fits together."""
+    direct = RUNTIME | DEV | PEERS | PRETRAINED
+    installed = {canonicalize_name(one.name) for one in metadata.distributions()}
+    checked = 0
+    for name in direct.keys() & installed:
+        for requirement in map(Requirement, metadata.requires(name) or ()):
+            needed = canonicalize_name(requirement.name)
+            if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+                continue
+            if needed.startswith(OF_GRAPHICS_CARDS):
+                continue
+            assert needed in LOCK, f"{name} needs {needed}, which the lock has not"
+            assert requirement.specifier.contains(LOCK[needed]), f"{name} needs {requirement}"
+            checked += 1
+    assert checked > 50
 
 
 def test_no_package_is_pinned_in_two_places():
