@@ -90,7 +90,7 @@ def entry(claim: Claim, reproduced: str, **values: Any) -> dict[str, Any]:
         "id": claim.id, "covers": " ".join(claim.covers), "kind": claim.kind,
         "recorded": claim.verdict, "reproduced": reproduced, "standing": "", "why": claim.why,
         "condition": claim.condition, "rejects": claim.rejects, "no_fault": claim.no_fault,
-        "headline": claim.headline, "standing": "", "tightest_ratio": 0.01, "problem": "",
+        "headline": claim.headline, "tightest_ratio": 0.01, "problem": "",
     } | values  # fmt: skip
 
 
