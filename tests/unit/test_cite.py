@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -309,6 +310,23 @@ def test_a_name_that_is_not_there_names_the_nearest(marker, problem):
     with pytest.raises(NotFound) as caught:
         cited(marker)
     assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize("kept", ["reproduced", "recorded"])
+def test_a_verdict_that_is_none_means_nothing_to_markdown(kept):
+    changed = {("ledger", 0, "reproduced"): "read", ("ledger", 0, kept): "<img src=x>](y)"}
+    assert cited("claim kept", Known(changed)).startswith(r"[\<img src=x>\](y)](report")
+
+
+def test_a_ledger_without_a_column_names_it():
+    class Old(Known):
+        def dataset(self, name: str) -> Dataset:
+            data = super().dataset(name)
+            left = [column for column in data.columns if column.name != "reproduced"]
+            return dataclasses.replace(data, columns=left)
+
+    with pytest.raises(NotFound, match="ledger has no column 'reproduced'"):
+        cited("claim kept", Old())
 
 
 def test_a_verdict_is_the_reproduced_one_and_a_link():
@@ -862,11 +880,15 @@ PAGE = """<!DOCTYPE html><html><body>
 <code title="{curve}">12</code></div>
 <code id=ledger-digest title="{ledger}">12</code>
 <a class=tool id=verdicts-data download=verdicts.csv href="{verdicts}">verdicts.csv</a>
+<code id=verdicts-digest title="{verdicts_digest}">12</code>
 </body></html>"""
 CARRIED = {
     "angles": "data:text/csv;charset=utf-8,pair,angle%0A0,3%0A",
     "verdicts": "data:text/csv;charset=utf-8,id,covers,kind,recorded,reproduced%0A"
     "kept,A01,computed,verified,verified%0A",
+    "verdicts_digest": hashlib.sha256(
+        b"id,covers,kind,recorded,reproduced\nkept,A01,computed,verified,verified\n"
+    ).hexdigest(),
     "ledger": "5" * 64,
     "curve": hashlib.sha256(b"x\n1\n").hexdigest(),
 }
@@ -898,10 +920,50 @@ def test_a_page_gives_what_it_carries(page):
             found.dataset(name)
 
 
-def test_a_page_that_was_edited_is_not_cited(page):
-    page.write_text(page.read_text().replace("0,3%0A", "0,4%0A"))
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("0,3%0A", "0,4%0A", "tables/angles"),
+        ("verified,verified", "verified,refuted", "ledger"),
+    ],
+)
+def test_a_page_that_was_edited_is_not_cited(page, old, new, name):
+    page.write_text(page.read_text().replace(old, new))
     with pytest.raises(InputError, match="it was edited"):
+        PageResults(str(page)).dataset(name)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is no table"),
+        (b"pair,angle\n0\n", "is no table"),
+        (b"pair,pair\n0,1\n", "is no table"),
+        (b"pair\n0\n", "has 1 columns, shown are 2"),
+        (b"pair,angle\n0,\xff\n", "is no CSV"),
+        (b'pair,angle\n0,"3\n', "is no CSV"),
+    ],
+)
+def test_a_page_whose_data_are_no_table_is_one_clear_line(page, content, problem):
+    """Its digest may be right: whoever made the page made both."""
+    digest = hashlib.sha256(content).hexdigest()
+    carried = CARRIED | {"angles": f"data:text/csv,{quote(content)}"}
+    page.write_text(PAGE.format(digest=digest, **carried))
+    with pytest.raises(InputError, match=problem):
         PageResults(str(page)).dataset("tables/angles")
+
+
+def test_a_page_whose_data_are_not_base64_is_one_clear_line(page):
+    page.write_text(page.read_text().replace(CARRIED["angles"], "data:text/csv;base64,A"))
+    with pytest.raises(InputError, match=r"carries angles\.csv broken"):
+        PageResults(str(page)).dataset("tables/angles")
+
+
+@pytest.mark.parametrize("digest", ["", "--><img src=x>", "5" * 63])
+def test_a_page_writes_no_digest_that_is_none_into_a_lesson(page, digest):
+    page.write_text(page.read_text().replace("5" * 64, digest))
+    with pytest.raises(InputError, match="does not say the sha256 of its ledger"):
+        PageResults(str(page)).dataset("ledger")
 
 
 @pytest.mark.parametrize(

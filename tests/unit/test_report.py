@@ -19,7 +19,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posinfo.captions import Caption
-from posinfo.cite.results import LEDGER_DIGEST_ID, VERDICTS_ID, FolderResults, PageResults
+from posinfo.cite.results import (
+    LEDGER_DIGEST_ID,
+    VERDICTS_DIGEST_ID,
+    VERDICTS_ID,
+    FolderResults,
+    PageResults,
+)
 from posinfo.claims import Claim, Selector, Weight, load_entries
 from posinfo.errors import InputError
 from posinfo.ledger import decide_claims
@@ -692,7 +698,7 @@ def test_the_page_alone_is_enough_to_cite_from(page: str, results: Path, tmp_pat
     assert len(verdicts.records) > 100
     names = [name for _, name in re.findall(r'<[a-z0-9]+(?: [^<>]*?)? id=("?)([\w-]+)\1', page)]
     assert sorted(set(names)) == sorted(names)
-    assert {VERDICTS_ID, LEDGER_DIGEST_ID} <= set(names)
+    assert {VERDICTS_ID, VERDICTS_DIGEST_ID, LEDGER_DIGEST_ID} <= set(names)
     assert verdicts.records == [
         {name: entry[name] for name in view.VERDICT_COLUMNS} for entry in ledger.records
     ]

@@ -5,6 +5,7 @@ the folder only. Both give the same bytes for the same file, so a lesson may cha
 """
 
 import base64
+import binascii
 import csv
 import hashlib
 import io
@@ -21,8 +22,9 @@ from posinfo.errors import InputError, nearest
 from posinfo.schemas import load_yaml, table_fields
 from posinfo.tidy import read
 
-#: The ids of the page by which its verdicts and the digest of its ledger are found.
+#: The ids of the page by which its verdicts, their digest and that of its ledger are found.
 VERDICTS_ID = "verdicts-data"
+VERDICTS_DIGEST_ID = "verdicts-digest"
 LEDGER_DIGEST_ID = "ledger-digest"
 
 _NAME = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)?")
@@ -242,7 +244,11 @@ class PageResults:
         """A table's or figure's CSV, or the verdicts under the name ``ledger``."""
         if name == "ledger":
             content = _carried(self._found.verdicts, self.source, "verdicts.csv")
-            read_back = _dataset(name, content, None)
+            self._check_digest("the verdicts", content, self._found.verdicts_digest)
+            read_back = _dataset(name, content, None, self.source)
+            # It goes into what is written, and nothing here can be computed that it must equal.
+            if not re.fullmatch("[0-9a-f]{64}", self._found.ledger_digest):
+                raise InputError(self.source, "does not say the sha256 of its ledger")
             # The digest is the whole ledger's: of the rest of it the page has no copy.
             return replace(read_back, digest=self._found.ledger_digest)
         kind, _, key = name.partition("/")
@@ -267,24 +273,35 @@ class PageResults:
             keys = [one.key for one in self._found.exhibits.values() if one.kind == kind]
             raise NotFound(f"there is no {kind} {key!r}: {nearest(key, keys)}")
         content = _carried(found.download, self.source, f"{key}.csv")
-        digest = hashlib.sha256(content).hexdigest()
-        if digest != found.digest:
-            raise InputError(
-                self.source,
-                f"{kind} {key} is {digest[:12]}, and the page says {found.digest[:12]}: it was "
-                "edited",
-            )
-        data = _dataset(f"{kind}s/{key}", content, found.columns)
+        self._check_digest(f"{kind} {key}", content, found.digest)
+        data = _dataset(f"{kind}s/{key}", content, found.columns, self.source)
         drawing = _carried(found.picture, self.source, f"{key}.svg") if found.picture else b""
         return Exhibit(kind, key, found.title, found.alt, data, drawing)
 
+    def _check_digest(self, what: str, content: bytes, said: str) -> None:
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != said:
+            raise InputError(
+                self.source,
+                f"{what}: the data are {digest[:12]}, and the page says {said[:12] or 'nothing'}: "
+                "it was edited",
+            )
 
-def _dataset(name: str, content: bytes, columns: Sequence[Column] | None) -> Dataset:
-    table = list(csv.reader(io.StringIO(content.decode(), newline=""), strict=True))
+
+def _dataset(
+    name: str, content: bytes, columns: Sequence[Column] | None, source: str = ""
+) -> Dataset:
+    """A CSV as it is cited; ``source`` is named if it is none: only a page can carry such."""
+    try:
+        table = list(csv.reader(io.StringIO(content.decode(), newline=""), strict=True))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(source, f"{name}.csv is no CSV: {error}") from error
+    if not table or len(set(table[0])) < len(table[0]) or len(set(map(len, table))) > 1:
+        raise InputError(source, f"{name}.csv is no table: each row needs a cell of each column")
     names = table[0]
     columns = columns or [Column(one, one) for one in names]
     if len(columns) != len(names):
-        raise InputError(f"{name}.csv", f"has {len(names)} columns, shown are {len(columns)}")
+        raise InputError(source, f"{name}.csv has {len(names)} columns, shown are {len(columns)}")
     named = [replace(column, name=one) for column, one in zip(columns, names, strict=True)]
     records = [dict(zip(names, cells, strict=True)) for cells in table[1:]]
     return Dataset(name, hashlib.sha256(content).hexdigest(), named, records)
@@ -295,7 +312,10 @@ def _carried(address: str, source: str, what: str) -> bytes:
     head, comma, body = address.partition(",")
     if not head.startswith("data:") or not comma:
         raise InputError(source, f"does not carry {what}")
-    return base64.b64decode(body) if head.endswith(";base64") else unquote_to_bytes(body)
+    try:
+        return base64.b64decode(body) if head.endswith(";base64") else unquote_to_bytes(body)
+    except binascii.Error as error:
+        raise InputError(source, f"carries {what} broken: {error}") from error
 
 
 @dataclass
@@ -319,6 +339,7 @@ class _Page(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.exhibits: dict[str, _Carried] = {}
         self.verdicts = ""
+        self.verdicts_digest = ""
         self.ledger_digest = ""
         self._at: _Carried | None = None
         #: What the text that comes next is: a title, the head of a column, or its unit.
@@ -335,6 +356,8 @@ class _Page(HTMLParser):
             self._at = self.exhibits.setdefault(found.get("id", ""), _Carried(kind, key))
         elif tag == "a" and found.get("id") == VERDICTS_ID:
             self.verdicts = found.get("href", "")
+        elif tag == "code" and found.get("id") == VERDICTS_DIGEST_ID:
+            self.verdicts_digest = found.get("title", "")
         elif tag == "code" and found.get("id") == LEDGER_DIGEST_ID:
             self.ledger_digest = found.get("title", "")
         elif self._at is not None:

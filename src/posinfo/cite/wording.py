@@ -300,6 +300,8 @@ def _claim(marker: Marker, results: Results, address: str, form: Form) -> Cited:
     data = results.dataset("ledger")
     row = _one(data, {"id": marker.name})
     show = marker.options.get("show", "verdict")
+    for name in ("recorded", "reproduced") if show == "verdict" else (show,):
+        data.column(name)
     if show == "verdict":
         reproduced = row["reproduced"]
         if reproduced == "read":
@@ -307,6 +309,7 @@ def _claim(marker: Marker, results: Results, address: str, form: Form) -> Cited:
         else:
             mark = MARKS.get(reproduced.replace(" ", ""))
             text = mark.word if mark else reproduced
+        text = form.text(text)
     else:
         text = _shown(row[show], {}, f"{show} of the claim {marker.name}", form)
     anchor = f"claim-{marker.name}"

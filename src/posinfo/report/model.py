@@ -356,3 +356,4 @@ class Page:
     ledger_path: str
     ledger_digest: str
     verdicts: str
+    verdicts_digest: str

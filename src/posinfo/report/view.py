@@ -98,6 +98,7 @@ def build(inputs: Inputs) -> Page:
     lessons = sorted({claim.lesson for claim in claims} | set(words.LESSONS))
     awaiting = [claim for claim in claims if claim.kind == "awaiting"]
     unplaced = {name for name, owner in placed.items() if owner is None}
+    carried = verdicts(inputs.ledger)
     return Page(
         version=__version__,
         problems=(
@@ -163,14 +164,15 @@ def build(inputs: Inputs) -> Page:
         controls_digest=inputs.controls_digest,
         ledger_path=inputs.ledger_path,
         ledger_digest=inputs.ledger_digest,
-        verdicts=verdicts(inputs.ledger),
+        verdicts=data_uri("text/csv;charset=utf-8", carried),
+        verdicts_digest=hashlib.sha256(carried).hexdigest(),
     )
 
 
-def verdicts(ledger: Sequence[Record]) -> str:
-    """The ledger without its prose, which stands on the page, as a ``data:`` address."""
+def verdicts(ledger: Sequence[Record]) -> bytes:
+    """The ledger without its prose, which stands on the page, as CSV."""
     records = [{name: entry[name] for name in VERDICT_COLUMNS} for entry in ledger]
-    return data_uri("text/csv;charset=utf-8", csv_text(records, VERDICT_COLUMNS).encode())
+    return csv_text(records, VERDICT_COLUMNS).encode()
 
 
 def _place(claim: Claim) -> tuple[str, str]:
