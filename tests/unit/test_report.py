@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ from posinfo.cite.results import (
     PageResults,
 )
 from posinfo.claims import Claim, Selector, Weight, load_entries
+from posinfo.digests import record
 from posinfo.errors import InputError
 from posinfo.ledger import decide_claims
 from posinfo.report import build, pictures, read_inputs, render, view, words
@@ -596,8 +598,11 @@ def results(
             fields = table_fields(schemas / f"{kind}s" / f"{key}.yaml")
             write(folder / f"{kind}s" / f"{key}.csv", found, fields)
             if kind == "figure":
-                for theme in ("light", "dark"):
-                    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="90pt" height="60pt"/>'
+                for theme, ink in (("light", "#000"), ("dark", "#fff")):
+                    svg = (
+                        '<svg xmlns="http://www.w3.org/2000/svg" width="90pt" height="60pt">'
+                        f"<style>.a{{stroke:{ink}}}</style></svg>"
+                    )
                     (folder / "figures" / f"{key}.{theme}.svg").write_text(svg, encoding="utf-8")
         fields = table_fields(schemas / "missing.yaml")
         write(folder / "missing" / f"{kind}s.csv", unmade, fields)
@@ -702,6 +707,21 @@ def test_the_page_alone_is_enough_to_cite_from(page: str, results: Path, tmp_pat
     assert verdicts.records == [
         {name: entry[name] for name in view.VERDICT_COLUMNS} for entry in ledger.records
     ]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_drawing_that_was_edited_is_not_cited(results: Path, tmp_path: Path, theme: str) -> None:
+    shutil.copytree(results / "figures", tmp_path / "results" / "figures")
+    (tmp_path / "results" / "digests").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        record(Path("results").rglob("figures/mechanism.*"), "results/digests/make_figures.sha256")
+    folder = str(tmp_path / "results"), Path(TEMPLATES).parent / "schemas", Path(TEMPLATES)
+    assert FolderResults(*folder).exhibit("figure", "mechanism").picture
+    drawing = tmp_path / "results" / "figures" / f"mechanism.{theme}.svg"
+    drawing.write_text(drawing.read_text(encoding="utf-8").replace("60pt", "61pt"))
+    with pytest.raises(InputError, match=rf"mechanism\.{theme}\.svg: was touched by hand"):
+        FolderResults(*folder).exhibit("figure", "mechanism")
 
 
 def test_page_says_with_which_versions_and_settings_it_was_measured(page: str) -> None:

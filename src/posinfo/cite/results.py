@@ -19,6 +19,7 @@ from urllib.parse import unquote_to_bytes
 
 from posinfo import captions, digests
 from posinfo.errors import InputError, nearest
+from posinfo.report import pictures
 from posinfo.schemas import load_yaml, table_fields
 from posinfo.tidy import read
 
@@ -164,7 +165,7 @@ class FolderResults:
             fields = table_fields(self._schema(name))
             typed = read(path, fields)
             content = path.read_bytes()
-            self._check_digest(name, path, content)
+            self._check_digest(path, content)
             columns = [
                 Column(
                     field["name"],
@@ -180,7 +181,7 @@ class FolderResults:
             self._read[name] = dataset
         return self._read[name]
 
-    def _check_digest(self, name: str, path: Path, content: bytes) -> None:
+    def _check_digest(self, path: Path, content: bytes) -> None:
         """Hold a file against what its job recorded, if the folder has records."""
         if self._recorded is None:
             self._recorded = {}
@@ -191,14 +192,15 @@ class FolderResults:
         if not self._recorded:
             return
         found = hashlib.sha256(content).hexdigest()
-        expected = self._recorded.get(f"{name}.csv")
+        name = path.relative_to(self._folder).as_posix()
+        expected = self._recorded.get(name)
         if expected is None:
             raise InputError(str(path), "no job has recorded it")
         if found != expected:
             raise InputError(
                 str(path),
                 f"was touched by hand, recorded as {expected[:12]}, is {found[:12]}"
-                f"{digests.anew(f'results/{name}.csv')}",
+                f"{digests.anew(f'results/{name}')}",
             )
 
     def exhibit(self, kind: str, key: str) -> Exhibit:
@@ -215,9 +217,18 @@ class FolderResults:
             return Exhibit(kind, key, caption.title, "", data)
         path = self._folder / "figures" / f"{key}.csv"
         alt = caption.filled(read(path, table_fields(self._schema(data.name)))).alt
-        drawing = path.with_suffix(".light.svg")
-        picture = drawing.read_bytes() if drawing.is_file() else b""
-        return Exhibit(kind, key, caption.title, alt, data, picture)
+        return Exhibit(kind, key, caption.title, alt, data, self._picture(path))
+
+    def _picture(self, path: Path) -> bytes:
+        """The drawing beside a figure's CSV, in both themes, as the page shows it."""
+        drawn = {}
+        for theme in ("light", "dark"):
+            drawing = path.with_suffix(f".{theme}.svg")
+            if drawing.is_file():
+                drawn[theme] = drawing.read_bytes()
+                self._check_digest(drawing, drawn[theme])
+        shown = pictures.picture(drawn)
+        return _carried(shown.source, self.source, path.name) if shown else b""
 
 
 class PageResults:
