@@ -1089,11 +1089,42 @@ def test_a_wrong_marker_ends_with_2_and_its_line(lesson, old, new, problem):
         assert lesson.read_bytes() == before
 
 
-def test_a_wrong_file_keeps_no_other_from_being_written(lesson):
-    other = lesson.parent / "other.md"
-    other.write_text("<!-- /posinfo -->")
-    assert run(lesson, "other.md", "lesson.md").returncode == 2
-    assert b"-->3<!--" in lesson.read_bytes()
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"<!-- /posinfo -->", "other.md line 1: ends a block"),
+        (b"\xff", "other.md: is not UTF-8"),
+        (None, "other.md: does not exist"),
+        (b"<!-- posinfo: figure curve image=/x.svg -->\n<!-- /posinfo -->", "is no path of an"),
+    ],
+)
+def test_a_wrong_file_keeps_no_other_from_being_written(lesson, content, problem):
+    if content is not None:
+        (lesson.parent / "other.md").write_bytes(content)
+    last = lesson.parent / "last.md"
+    last.write_bytes(LESSON.encode())
+    done = run(lesson, "lesson.md", "other.md", "last.md")
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert problem in line
+    for path in (lesson, last):
+        assert b"-->3<!--" in path.read_bytes()
+        assert f"{path.name}:3: value tables/angles angle: generated" in done.stdout
+
+
+def test_nothing_is_said_to_be_written_in_a_file_that_is_left_alone(lesson):
+    lesson.write_bytes(LESSON.encode() + b"\n<!-- /posinfo -->\n")
+    done = run(lesson, "lesson.md")
+    assert "not generated yet" in done.stdout
+    assert ": generated" not in done.stdout
+
+
+def test_two_figures_are_not_one_drawing():
+    figures = [block(f"figure {key} image=a.svg", "\n") for key in ("curve", "curve", "other")]
+    (problem,) = [one for one in made("\n\n".join(figures)).wrong if "image" in one.text]
+    assert (problem.line, problem.text) == (
+        7, "image=a.svg is the drawing of figure curve in line 1",
+    )  # fmt: skip
 
 
 def test_a_drawing_is_written_beside_the_file_and_checked(lesson):
@@ -1159,6 +1190,16 @@ def test_a_link_stays_one(lesson):
     assert run(lesson, "link.md").returncode == 0
     assert link.is_symlink()
     assert b"-->3<!--" in lesson.read_bytes()
+
+
+def test_a_drawing_stands_beside_the_file_that_a_link_points_to(lesson):
+    real = lesson.parent / "lessons" / "real.md"
+    real.parent.mkdir()
+    real.write_text(block("figure curve image=curve.svg", "\n"))
+    (lesson.parent / "link.md").symlink_to(real)
+    assert run(lesson, "link.md").returncode == 0
+    assert (real.parent / "curve.svg").is_file()
+    assert run(lesson, "--check", "link.md").returncode == 0
 
 
 @pytest.mark.parametrize(

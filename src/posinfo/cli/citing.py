@@ -72,20 +72,23 @@ def cite(
     if suggest and (check or force or as_json):
         raise InputError("--suggest", "stands alone: give no --check, --force or --json")
     results = open_results(_source(source), ROOT / "workflow" / "schemas", TEMPLATES)
-    plans = []
+    plans, failed = [], []
     for file in dict.fromkeys(files):
-        text = _read(file)
-        made = plan(file, text, results, address, force)
-        if suggest:
-            _suggest(made, results)
-            continue
-        stale = _stale_pictures(made)
-        if not check:
-            _write(made, text, stale)
-            made = made.renewed()
-        plans.append((made, stale))
-    if suggest:
-        return
+        try:
+            text = _read(file)
+            made = plan(file, text, results, address, force)
+            if suggest:
+                _suggest(made, results)
+                continue
+            stale = _stale_pictures(made)
+            if not check:
+                _write(made, text, stale)
+                made = made.renewed()
+        except InputError as error:
+            # What was written before it is still to be told, and what comes after to be written.
+            failed.append(str(error))
+        else:
+            plans.append((made, stale))
     if as_json:
         print_json(
             {"source": results.source, "files": [_json(made, stale) for made, stale in plans]}
@@ -96,7 +99,10 @@ def cite(
     for made, _ in plans:
         for problem in made.wrong:
             print(f"posinfo: {made.file} line {problem.line}: {problem.text}", file=sys.stderr)
-    status = max(_status(made, stale, check, strict) for made, stale in plans)
+    for line in failed:
+        print(f"posinfo: {line}", file=sys.stderr)
+    status = max((_status(made, stale, check, strict) for made, stale in plans), default=0)
+    status = 2 if failed else status
     if status:
         raise Exit(status)
 
@@ -143,7 +149,7 @@ def _read(file: str) -> str:
 
 def _stale_pictures(made: Plan) -> dict[str, bytes]:
     """The drawings that are not what the results say, by their path."""
-    folder = Path(made.file).parent
+    folder = Path(made.file).resolve().parent
     stale = {}
     for name, picture in made.pictures.items():
         if Path(name).is_absolute() or "://" in name or not name.endswith(".svg"):
@@ -160,11 +166,11 @@ def _write(made: Plan, text: str, pictures: dict[str, bytes]) -> None:
     """Write what changed, whole, with the file's own permissions."""
     if made.refused:
         return
+    # A link stays one: what it points to is written, and the drawings beside that.
+    path = Path(made.file).resolve()
     for name, picture in pictures.items():
-        write_atomically(Path(made.file).parent / name, picture)
+        write_atomically(path.parent / name, picture)
     if made.text != text:
-        # A link stays one: what it points to is written.
-        path = Path(made.file).resolve()
         mode = path.stat().st_mode & 0o7777
         write_atomically(path, made.text.encode(), mode=mode)
 
@@ -180,6 +186,8 @@ def _status(made: Plan, stale: dict[str, bytes], check: bool, strict: bool) -> i
 
 
 def _print(made: Plan, stale: dict[str, bytes], check: bool) -> None:
+    # Nothing is said to be written in a file that is left as it is.
+    check = check or made.refused
     for one in made.outcomes:
         if one.status != CURRENT:
             print(f"{made.file}:{chr(10).join(_lines(one, check))}")
