@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import html
 import json
 import os
 import re
@@ -456,6 +457,10 @@ def test_a_marker_in_code_is_text(text):
          "ends in line 3, in another paragraph or cell"),
         (block("claim kpet"), 1, "no row with id=kpet"),
         (block("clam kept"), 1, "'clam' is no kind of marker"),
+        ("a <!-- Posinfo: claim kept --><!-- /posinfo -->", 1, "a marker begins with 'posinfo:'"),
+        ("a <!--POSINFO: claim kept--><!-- /posinfo -->", 1, "a marker begins with 'posinfo:'"),
+        ("a <!--- posinfo: claim kept --><!-- /posinfo -->", 1, "a marker begins with 'posinfo:'"),
+        (f"a {block('claim kept', ending='/Posinfo')}", 1, "its end with '/posinfo'"),
         (block("claim kept", ending="/posinfo data=1"), 1, "what posinfo put behind it"),
         ("<!-- posinfo: given 7 -->\n\nNo such number.", 1, "given 7: no such number"),
     ],
@@ -576,6 +581,43 @@ def test_a_block_of_a_typed_number_is_filled():
     after = made(f"Is {block(VALUE, '9.9e-7')}.\n")
     assert [(one.status, one.old) for one in after.outcomes] == [(NEW, "9.9e-7")]
     assert inside(after.text) == "4.8 × 10⁻⁷"
+
+
+@pytest.mark.parametrize(
+    ("address", "link"),
+    [
+        ("a report (1).html", "a%20report%20%281%29.html"),
+        ("https://a.example/?a=1&b=2", "https://a.example/?a=1&b=2"),
+        ("a|b.html", "a%7Cb.html"),
+        ("it's.html", "it%27s.html"),
+    ],
+)
+def test_any_address_of_a_report_is_a_link_and_read_back(address, link):
+    first = made(
+        f'<!-- posinfo: report "{address}" -->\n\n| a |\n|---|\n'
+        f"| Is {block('claim kept')}, {block(VALUE)} |\n"
+    )
+    again = made(first.text)
+    assert f'href="{html.escape(link)}#claim-kept"' in rendered(first.text)
+    links = [f"{link}#claim-kept", f"{link}#suite-norms"]
+    assert [one.permalink for one in first.outcomes] == links
+    assert (again.wrong, again.text) == ([], first.text)
+    assert again.outcomes[1].block.ending.at == links[1]
+
+
+def test_a_file_has_one_address_of_its_report():
+    text = "A.\n<!-- posinfo: report a -->\n<!-- posinfo: report b -->\n"
+    (problem,) = made(text).wrong
+    assert (problem.line, problem.text) == (
+        3, "says where the report is, as line 2 does: take one away",
+    )  # fmt: skip
+
+
+def test_code_in_a_cell_does_not_end_it():
+    shown = block("value suites/norms measured_text as=code where subject=complex")
+    in_a_cell, in_prose = made(f"| a |\n|---|\n| {shown} |\n"), made(f"Is {shown}.\n")
+    for text in (in_a_cell.text, in_prose.text):
+        assert "<code>a|b `c`</code>" in rendered(text)
 
 
 def test_a_file_says_where_its_report_is():
@@ -1229,6 +1271,9 @@ def test_a_figure_names_the_drawing_that_it_shows():
     after = made(text)
     assert after.pictures == {"pictures/curve.svg": b"<svg/>"}
     assert "](pictures/curve.svg)](report/index.html#figure-curve)" in after.text
+    spaced = made(text.replace("pictures/curve.svg", '"my pictures/a (1).svg"'))
+    assert list(spaced.pictures) == ["my pictures/a (1).svg"]
+    assert '<img src="my%20pictures/a%20%281%29.svg"' in rendered(spaced.text)
 
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))

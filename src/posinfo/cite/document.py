@@ -25,7 +25,8 @@ from posinfo.cite.markers import (
     parse,
 )
 
-_CANDIDATE = re.compile(r"<!--(?=\s*/?\s*posinfo\b)")
+#: Also what only means to be a marker: it is a mistake, and must not pass for prose.
+_CANDIDATE = re.compile(r"<!--(?=-*\s*/?\s*posinfo\b)", re.IGNORECASE)
 _NEWLINE = re.compile(r"\r\n?|\n")
 _FRONT_MATTER = re.compile(
     r"\A\ufeff?---[ \t]*(?:\r\n?|\n).*?(?:\r\n?|\n)(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)", re.DOTALL
@@ -228,6 +229,7 @@ class _Reader:
         self.pairs: list[tuple[_Comment, _Comment]] = []
         self.declared: list[tuple[str, int]] = []
         open_one: _Comment | None = None
+        report: _Comment | None = None
         for number in sorted(self.comments):
             comment = self.comments[number]
             content = comment.content
@@ -249,6 +251,10 @@ class _Reader:
             if content.closes:
                 open_one = comment
             elif content.kind == "report":
+                if report is not None:
+                    said = f"says where the report is, as line {report.line} does: take one away"
+                    self._problem(comment.line, said)
+                report = comment
                 self.document.address = content.name
             else:
                 self.declared += [(text, comment.line) for text in content.numbers]

@@ -110,8 +110,10 @@ class Ending:
     def __str__(self) -> str:
         """The comment."""
         # Older readers of Markdown end a comment at two hyphens in a row.
-        at = f" at={self.at.replace('--', '-%2D')}" if self.at else ""
-        return f"<!-- /posinfo data={self.data} text={self.text}{at} -->"
+        at = self.at.replace("--", "-%2D")
+        at = f'"{at}"' if "=" in at else at
+        said = f" at={at}" if at else ""
+        return f"<!-- /posinfo data={self.data} text={self.text}{said} -->"
 
 
 class Word(NamedTuple):
@@ -152,7 +154,7 @@ def parse(comment: str) -> Marker | Ending:
 
 def is_closing(comment: str) -> bool:
     """Whether a comment is the end of a block, as far as can be told from its beginning."""
-    return comment.lstrip().startswith("/")
+    return comment.lstrip("- \t\r\n").startswith("/")
 
 
 def _words(text: str) -> list[Word]:

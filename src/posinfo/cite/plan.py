@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from posinfo.cite.document import BOUND, GIVEN, UNBOUND, Block, Number, Problem, read
 from posinfo.cite.markers import BLOCKS, Ending
 from posinfo.cite.results import NotFound, Results
-from posinfo.cite.wording import HTML, MARKDOWN, Cited, Unfit, cite, permalink
+from posinfo.cite.wording import CELL, HTML, MARKDOWN, Cited, Unfit, cite, permalink
 from posinfo.errors import InputError
 
 #: How many characters of a digest an end records: of the data as the report shows it.
@@ -115,11 +115,18 @@ def plan(file: str, text: str, results: Results, address: str, force: bool = Fal
     document = read(text, address)
     wrong, unfit = list(document.problems), []
     outcomes = []
+    drawn: dict[str, Block] = {}
     for block in document.blocks:
         if block.marker.kind == "given":
             continue
+        image = block.marker.options.get("image")
+        other = drawn.setdefault(image, block) if image else block
+        if other.marker.name != block.marker.name:
+            said = f"image={image} is the drawing of {other.marker} in line {other.line}"
+            wrong.append(Problem(block.line, said))
+        form = HTML if block.raw else CELL if block.row else MARKDOWN
         try:
-            cited = cite(block.marker, results, document.address, HTML if block.raw else MARKDOWN)
+            cited = cite(block.marker, results, document.address, form)
         except NotFound as error:
             wrong.append(Problem(block.line, str(error)))
         except (Unfit, InputError) as error:

@@ -6,9 +6,10 @@ import io
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import NoReturn
+from urllib.parse import quote
 
 from posinfo.cite.markers import Marker
 from posinfo.cite.results import Dataset, Exhibit, NotFound, Results
@@ -16,6 +17,9 @@ from posinfo.errors import nearest
 from posinfo.numbers_text import significant
 from posinfo.report.grids import DIGITS, ERROR_DIGITS
 from posinfo.report.words import MARKS, READINGS
+
+#: What may stand in an address as it is: not what ends a link, a cell or a marker.
+_IN_ADDRESS = "/:?#[]@!$&*+,;=%~"
 
 _ROUNDING = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "": ROUND_HALF_EVEN}
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
@@ -86,8 +90,12 @@ def cite(marker: Marker, results: Results, address: str, form: "Form | None" = N
 
 
 def permalink(address: str, anchor: str) -> str:
-    """The address of a part of the report."""
-    return f"{address}#{anchor}"
+    """The address of a part of the report.
+
+    >>> permalink("https://a.example/the report (1).html", "main")
+    'https://a.example/the%20report%20%281%29.html#main'
+    """
+    return f"{quote(address, _IN_ADDRESS)}#{anchor}"
 
 
 def _anchor(source: str, where: Mapping[str, str]) -> str:
@@ -289,6 +297,8 @@ def _plain(text: str) -> str:
 
 
 MARKDOWN = Form(escaped, _code, lambda text, address: f"[{text}]({address})")
+#: In a cell a bar ends code too, unless it is escaped.
+CELL = replace(MARKDOWN, code=lambda text: _code(text).replace("|", "\\|"))
 HTML = Form(
     _plain,
     lambda text: f"<code>{_plain(text)}</code>",
@@ -415,7 +425,8 @@ def _figure(marker: Marker, results: Results, address: str) -> Cited:
     if "image" in marker.options:
         if not shown.picture:
             raise Unfit(f"the figure {marker.name} has no drawing in {results.source}")
-        lines = [f"[![{alt}]({marker.options['image']})]({link})", "", f"[{title}]({link})."]
+        image = quote(marker.options["image"], _IN_ADDRESS)
+        lines = [f"[![{alt}]({image})]({link})", "", f"[{title}]({link})."]
     else:
         lines = [f"[Figure: {title}]({link})."]
         lines[0] += f" {alt}" if alt else ""
