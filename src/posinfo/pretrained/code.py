@@ -1,10 +1,10 @@
 """A digest of the code that measures real weights: of what it does, not of how it is worded."""
 
-import ast
 import hashlib
 from pathlib import Path
 
 from posinfo.imports import library_files
+from posinfo.syntax import dumped
 
 #: The modules that measure; what they import of the package belongs to them.
 MODULES = ("posinfo.pretrained.smollm", "posinfo.pretrained.minilm")
@@ -24,18 +24,6 @@ def digest(source: str | Path) -> str:
     for path in library_files(str(source), MODULES):
         if path in ASIDE:
             continue
-        tree = ast.parse(Path(source, path).read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(body, list) and body and _is_text(body[0]):
-                del body[0]
-        whole.update(f"{path}\n{ast.dump(tree)}\n".encode())
+        text = dumped(Path(source, path).read_text(encoding="utf-8"))
+        whole.update(f"{path}\n{text}\n".encode())
     return whole.hexdigest()
-
-
-def _is_text(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
