@@ -167,9 +167,9 @@ def _number_hint(value: object) -> str:
 
 
 def table_schema(path: str | Path) -> dict[str, Any]:
-    """A table schema: ``title``, ``description`` and ``fields``.
+    """A table schema: ``title``, ``description``, ``fields``, and the ``key`` that names a row.
 
-    One that extends another begins with the other's fields.
+    One that extends another begins with the other's fields, and has its key.
 
     Parameters
     ----------
@@ -178,8 +178,11 @@ def table_schema(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     schema = load_yaml(path)
-    shared = table_fields(path.parent / f"{schema['extends']}.yaml") if "extends" in schema else []
-    return {**schema, "fields": shared + list(schema["fields"])}
+    if "extends" not in schema:
+        return {**schema, "fields": list(schema["fields"])}
+    shared = table_schema(path.parent / f"{schema['extends']}.yaml")
+    inherited = {"key": shared["key"]} if "key" in shared else {}
+    return {**inherited, **schema, "fields": [*shared["fields"], *schema["fields"]]}
 
 
 def table_fields(path: str | Path) -> list[dict[str, str]]:
