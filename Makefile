@@ -86,7 +86,7 @@ lock: ## Make constraints.txt and environment.yml from the pins in pyproject.tom
 
 clean: ## Delete what runs and tests generate; environments stay
 	@rm -rf results/trained results/suites results/environments results/controls results/tables results/figures results/missing results/digests
-	@rm -f results/ledger.csv results/datapackage.json results/provenance.json
+	@rm -f results/ledger.csv results/comparison.csv results/basis.json results/datapackage.json results/provenance.json
 	@rm -rf report/index.html logs .snakemake $(PIPELINE)
 	@rm -rf .pytest_cache .ruff_cache .hypothesis build src/posinfo.egg-info
 	@find src scripts tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null; true

@@ -4,8 +4,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from posinfo.baseline import accepted
 from posinfo.extras import advice
 from posinfo.gate import (
+    comparison_lines,
     control_lines,
     file_lines,
     missing_lines,
@@ -32,6 +34,9 @@ if __name__ == "__main__":
         missing, unreadable_missing = read_all(
             given.missing, {Path(path).stem: missing_fields for path in given.missing}
         )
+        changes, unreadable_changes = read_all(
+            [given.comparison], fields_by_name([given.comparison_schema])
+        )
         lines = [
             *file_lines(given.digests, [*given.results, given.provenance]),
             *provenance_lines(given.provenance, given.digests, given.results),
@@ -42,7 +47,11 @@ if __name__ == "__main__":
             *problems(rows, ledger, given.suites, snakemake.params.implementations),
             *control_lines(controls, ledger, given.controls),
             *missing_lines(missing),
+            *unreadable_changes,
+            *accepted.problems(snakemake.params.baseline),
+            *comparison_lines(changes, rows),
         ]
+        lines = list(dict.fromkeys(lines))
         for line in lines:
             say_last(line)
         for line in advice(rows):

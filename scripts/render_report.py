@@ -31,6 +31,8 @@ if __name__ == "__main__":
             figure_schemas=given.figure_schemas,
             drawings=given.svg,
             missing=given.missing,
+            comparison=given.comparison,
+            comparison_schema=given.comparison_schema,
             missing_schema=given.missing_schema,
             captions=next(path for path in given.templates if Path(path).name == CAPTIONS),
             captions_schema=given.captions_schema,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from posinfo import digests, provenance
+from posinfo.baseline.judging import gate_lines
 from posinfo.errors import InputError
 from posinfo.ledger import (
     contradiction_problems,
@@ -241,6 +242,24 @@ def provenance_lines(
                 f"{recorded[:12]}{digests.anew(result)}"
             )
     return lines
+
+
+def comparison_lines(
+    changes: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """A line for each file in which something left the accepted results that was promised to stay.
+
+    Where rows do not hold, those lines say enough: values moved with them.
+
+    Parameters
+    ----------
+    changes
+        What was read of ``results/comparison.csv``.
+    rows
+        All rows that were read.
+    """
+    red = {f"suites/{row['suite']}.csv" for row in rows if row["outcome"] not in PASSING}
+    return gate_lines(changes, red)
 
 
 def redecided_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -13,9 +13,9 @@ SOURCE = Path(__file__).resolve().parents[1]
 ACCEPTED = SOURCE.parent / "baseline" / "pretrained"
 READINGS_SCHEMA = SOURCE.parent / "workflow" / "schemas" / "readings.yaml"
 
-#: Keys of the config that not all suites are told: their own sections, the claims, and what the
-#: suites implementations, trained and pretrained take alone.
-NOT_SHARED = ("suites", "claims", "implementations", "decoder", "pretrained")
+#: Keys of the config that not all suites are told: their own sections, the claims, how results
+#: are compared, and what the suites implementations, trained and pretrained take alone.
+NOT_SHARED = ("suites", "claims", "comparison", "implementations", "decoder", "pretrained")
 
 #: Where trained weights lie, from the folder in which a run is started.
 TRAINED = "results/trained"

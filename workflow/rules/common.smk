@@ -267,7 +267,13 @@ def recorded(wildcards=None):
         *expand("results/digests/measure_suite_{suite}.sha256", suite=SUITES),
         *expand(
             "results/digests/{job}.sha256",
-            job=["control_claims", "decide_ledger", "make_tables", "make_figures"],
+            job=[
+                "control_claims",
+                "decide_ledger",
+                "make_tables",
+                "make_figures",
+                "compare_baseline",
+            ],
         ),
     ]
 
@@ -280,6 +286,34 @@ def accepted_readings(wildcards):
 def names_of_accepted(wildcards):
     """Their paths in a working copy, wherever a run is started."""
     return [f"baseline/pretrained/{Path(path).name}" for path in accepted_readings(wildcards)]
+
+
+def accepted_results():
+    """The files of the accepted results, those that git would have."""
+    folder = Path(in_workflow("baseline/results"))
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [os.path.relpath(path) for path in found]
+
+
+def folder_of_accepted(wildcards):
+    """Where the accepted results lie, whether there are any or not."""
+    return in_workflow("baseline/results")
+
+
+def folder_of_schemas(wildcards):
+    """Where the table schemas lie."""
+    return in_workflow("workflow/schemas")
+
+
+def folder_of_library(wildcards):
+    """Where the library lies."""
+    return in_workflow("src")
+
+
+def packages_of_suites(wildcards):
+    """For each suite that can do without some packages, which of them it has."""
+    told = {suite: suite_parameters(config, suite) for suite in SUITES}
+    return {suite: known["packages"] for suite, known in told.items() if "packages" in known}
 
 
 def state_of_code(wildcards):
@@ -298,6 +332,7 @@ def everything(wildcards=None):
         "ledger": "results/ledger.csv",
         "missing": MISSING,
         "results": RESULTS,
+        "comparison": COMPARISON,
         "page": "report/index.html",
         "provenance": PROVENANCE,
         "digests": [
@@ -321,11 +356,14 @@ PICTURES = expand(
     key=keys_of("workflow/schemas/figures"),
     theme=["light", "dark"],
 )
+COMPARISON = "results/comparison.csv"
+BASIS = "results/basis.json"
 MISSING = ["results/missing/tables.csv", "results/missing/figures.csv"]
 
 SUITE_SCHEMAS = [in_workflow(f"workflow/schemas/suites/{name}.yaml") for name in ("rows", *SUITES)]
 CONTROLS_SCHEMA = in_workflow("workflow/schemas/controls/claim-controls.yaml")
 TRAINING_SCHEMA = in_workflow("workflow/schemas/training.yaml")
+COMPARISON_SCHEMA = in_workflow("workflow/schemas/comparison.yaml")
 LEDGER_SCHEMA = in_workflow("workflow/schemas/ledger.yaml")
 MISSING_SCHEMA = in_workflow("workflow/schemas/missing.yaml")
 READINGS_SCHEMA = in_workflow("workflow/schemas/readings.yaml")

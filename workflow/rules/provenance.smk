@@ -17,6 +17,7 @@ SCHEMA_OF = {
     },
     CONTROLS: CONTROLS_SCHEMA,
     "results/ledger.csv": LEDGER_SCHEMA,
+    COMPARISON: COMPARISON_SCHEMA,
     **{path: in_workflow(f"workflow/schemas/tables/{Path(path).stem}.yaml") for path in TABLES},
     **{path: in_workflow(f"workflow/schemas/figures/{Path(path).stem}.yaml") for path in FIGURES},
     **dict.fromkeys(MISSING, MISSING_SCHEMA),
@@ -33,6 +34,8 @@ RESULTS = [
     *FIGURES,
     *PICTURES,
     *MISSING,
+    COMPARISON,
+    BASIS,
     DATAPACKAGE,
     "report/index.html",
 ]

@@ -72,6 +72,8 @@ class Inputs:
     problems: Sequence[str]
     implementations: Sequence[Mapping[str, Any]] = ()
     environments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    changes: Sequence[Record] = ()
+    changes_path: str = ""
 
 
 def read_inputs(
@@ -93,6 +95,8 @@ def read_inputs(
     missing_schema: str,
     captions: str,
     captions_schema: str,
+    comparison: str = "",
+    comparison_schema: str = "",
     recorded: Sequence[str] = (),
     implementations: Sequence[Mapping[str, Any]] = (),
     environments: Sequence[str] = (),
@@ -109,6 +113,8 @@ def read_inputs(
         Paths of the controls, of the ledger, of the claims' files, and of the captions.
     missing
         Paths of the lists of tables and figures that could not be made.
+    comparison, comparison_schema
+        Path of what differs from the accepted results, and of its schema; none if empty.
     suite_schemas, controls_schema, ledger_schema, claims_schema, table_schemas, figure_schemas, \
     missing_schema, captions_schema
         Paths of their schemas.
@@ -132,6 +138,10 @@ def read_inputs(
     problems += unreadable
     entries, unreadable = read_all([ledger], fields_by_name([ledger_schema]))
     problems += unreadable
+    changes: list[dict[str, Any]] = []
+    if comparison:
+        changes, unreadable = read_all([comparison], fields_by_name([comparison_schema]))
+        problems += unreadable
     missing_fields = table_fields(missing_schema)
     unmade, unreadable = read_all(missing, {Path(path).stem: missing_fields for path in missing})
     problems += [*unreadable, *missing_lines(unmade)]
@@ -171,6 +181,8 @@ def read_inputs(
         exhibits=exhibits,
         problems=problems,
         implementations=implementations,
+        changes=changes,
+        changes_path=comparison,
         environments={
             Path(path).stem: found for path, found in zip(environments, facts, strict=True)
         },

@@ -324,6 +324,25 @@ class EnvironmentView:
 
 
 @dataclass(frozen=True)
+class ChangesView:
+    """What differs from the accepted results: how much of it and why, and the first of it.
+
+    ``compared`` is false where nothing was compared; ``total`` counts all, ``moved`` those that
+    were promised to stay.
+    """
+
+    compared: bool
+    total: int
+    moved: int
+    standings: tuple[Term, ...]
+    why: tuple[str, ...]
+    shown: Grid | None
+    rest: Grid | None
+    left_out: int
+    path: str
+
+
+@dataclass(frozen=True)
 class Page:
     """The whole report."""
 
@@ -349,6 +368,7 @@ class Page:
     margins: Margins
     methods: Methods
     environments: tuple[EnvironmentView, ...]
+    changes: ChangesView
     faults: int
     controlled: int
     controls_path: str

@@ -12,10 +12,11 @@ from posinfo.catalogue import code_path
 from posinfo.claims import Claim, Inconsistency, Selector, Weight
 from posinfo.errors import InputError
 from posinfo.extras import advice
-from posinfo.gate import control_lines, problems
+from posinfo.gate import comparison_lines, control_lines, problems
 from posinfo.ledger import select
 from posinfo.numbers_text import significant
 from posinfo.report import words
+from posinfo.report.changes import changes_view
 from posinfo.report.grids import Row, row_group, table_grid
 from posinfo.report.inputs import THEMES, Data, Inputs, Record, Suite
 from posinfo.report.model import (
@@ -115,6 +116,7 @@ def build(inputs: Inputs) -> Page:
                 inputs.implementations,
             ),
             *control_lines(inputs.controls, inputs.ledger, inputs.controls_path),
+            *comparison_lines(inputs.changes, inputs.rows),
         ),
         counts=counts(links.values()),
         claims=len(claims),
@@ -158,6 +160,7 @@ def build(inputs: Inputs) -> Page:
         margins=margins(inputs.rows),
         methods=methods(inputs.suites),
         environments=environments(inputs.environments),
+        changes=changes_view(inputs.changes, inputs.changes_path),
         faults=len({row["fault"] for row in inputs.controls}),
         controlled=len(inputs.controls),
         controls_path=inputs.controls_path,
