@@ -1,5 +1,7 @@
 """The command ``posinfo``: reproduce one suite, case or control, check one's own function, cite.
 
+Results are compared with the accepted ones, and made them.
+
 Exit status: 0 if everything holds, 1 if something does not, 2 for wrong usage or input, with one
 line that says what would be allowed.
 """
@@ -15,7 +17,7 @@ from typer.exceptions import TyperException
 
 from posinfo import __version__
 from posinfo.check.process import Broken
-from posinfo.cli import accepting, checking, citing, controlling, measuring
+from posinfo.cli import accepting, checking, citing, comparing, controlling, measuring
 from posinfo.cli.common import load_config
 from posinfo.errors import InputError
 
@@ -51,6 +53,7 @@ app.command()(measuring.suites)
 app.command()(measuring.measure)
 app.command()(controlling.control)
 app.command()(checking.check)
+app.command()(comparing.diff)
 app.command()(accepting.accept)
 app.command()(citing.cite)
 
