@@ -11,6 +11,8 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
+from posinfo.baseline.accepted import page_ids
+
 THEMES = ("light", "dark")
 
 
@@ -34,6 +36,12 @@ def test_no_error_of_the_html_checker(page: Any, java: str) -> None:
     # It warns that the policy would block the style and the images: it does not know hashes.
     errors = [one for one in messages if one["type"] != "info"]
     assert [f"{one['lastLine']}: {one['message']}" for one in errors] == []
+
+
+def test_every_address_that_may_have_been_cited_is_still_there(page: Any, root: Path) -> None:
+    accepted = (root / "baseline/results/page-ids.txt").read_text(encoding="utf-8").split()
+    assert "verdicts" in accepted
+    assert set(accepted) - set(page_ids(page.path.read_text(encoding="utf-8"))) == set()
 
 
 def test_one_request_and_no_complaint(page: Any) -> None:

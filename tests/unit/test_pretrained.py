@@ -412,10 +412,9 @@ def measured_folder(root: Path, tmp_path: Path, monkeypatch) -> Path:
     """A working copy in which the accepted readings have just been measured, and none accepted."""
     folder = tmp_path / "results" / "pretrained"
     shutil.copytree(root / "baseline" / "pretrained", folder)
-    (folder / "CHANGES.md").unlink()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(accepting, "ACCEPTED", tmp_path / "baseline" / "pretrained")
-    monkeypatch.setattr(accepting, "CHANGES", tmp_path / "baseline" / "pretrained" / "CHANGES.md")
+    monkeypatch.setattr(accepting, "CHANGES", tmp_path / "baseline" / "CHANGES.md")
     return folder
 
 
@@ -429,17 +428,20 @@ def test_accept_copies_the_readings_and_notes_why(measured_folder, tmp_path):
     assert status("trained_models", "--because", "the first ones") == 0
     there = tmp_path / "baseline" / "pretrained"
     assert (there / "readings.csv").read_bytes() == (measured_folder / "readings.csv").read_bytes()
-    assert (there / "CHANGES.md").read_text().count("the first ones") == 1
+    changes = tmp_path / "baseline" / "CHANGES.md"
+    assert changes.read_text().count("the first ones") == 1
     assert status("trained_models", "--because", "once more") == 0
-    assert "once more" not in (there / "CHANGES.md").read_text()
+    assert "once more" not in changes.read_text()
 
 
 def test_the_last_note_is_of_the_accepted_readings(root):
     """Readings, code and settings that were edited in place are not those that the note names."""
     folder = root / "baseline" / "pretrained"
     found = accepted.load(folder, accepting.table_fields(accepting.READINGS_SCHEMA))
-    *_, last = (folder / "CHANGES.md").read_text(encoding="utf-8").split("\n- ")
-    assert f"Readings `{found.digest[:12]}`, code `{found.about['code'][:12]}`" in last
+    entries = (root / "baseline" / "CHANGES.md").read_text(encoding="utf-8").split("\n- ")
+    *_, last = (entry for entry in entries if ", trained_models `" in entry)
+    assert f"trained_models `{found.digest[:12]}`: " in last
+    assert f"Code `{found.about['code'][:12]}`" in last
 
 
 def test_accept_notes_the_same_readings_by_another_code(measured_folder, tmp_path):
@@ -447,8 +449,8 @@ def test_accept_notes_the_same_readings_by_another_code(measured_folder, tmp_pat
     about = measured_folder / "readings.json"
     about.write_text(json.dumps(json.loads(about.read_text()) | {"code": "0" * 64}))
     assert status("trained_models", "--because", "measured again") == 0
-    noted = (tmp_path / "baseline" / "pretrained" / "CHANGES.md").read_text()
-    assert noted.index("measured again") < noted.index("code `000000000000`")
+    noted = (tmp_path / "baseline" / "CHANGES.md").read_text()
+    assert noted.index("measured again") < noted.index("Code `000000000000`")
 
 
 def test_accept_keeps_what_was_noted_before(measured_folder, tmp_path):
@@ -459,7 +461,7 @@ def test_accept_keeps_what_was_noted_before(measured_folder, tmp_path):
     about["readings_sha256"] = accepting.sha256(readings)
     (measured_folder / "readings.json").write_text(json.dumps(about))
     assert status("trained_models", "--because", "other ones") == 0
-    noted = (tmp_path / "baseline" / "pretrained" / "CHANGES.md").read_text()
+    noted = (tmp_path / "baseline" / "CHANGES.md").read_text()
     assert noted.index("the first ones") < noted.index("other ones")
 
 

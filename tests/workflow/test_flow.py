@@ -12,7 +12,7 @@ from posinfo.catalogue import SUITES
 
 NON_SUITE = {
     "control_claims", "decide_ledger", "make_tables", "make_figures", "render_report",
-    "describe_results", "record_provenance", "all",
+    "compare_baseline", "describe_results", "record_provenance", "all",
 }  # fmt: skip
 TRAINING = {"train_decoder": 2, "tune_decoder": 2}
 CONTROLS = "results/controls/claim-controls.csv"
@@ -136,8 +136,10 @@ def test_an_edit_to_a_fault_decides_claims_anew_and_measures_no_suite(project):
     with open(project.folder / "src/posinfo/faults/stand_ins.py", "a", encoding="utf-8") as file:
         file.write("# edited\n")
     run = project.run("--dry-run")
-    described = dict.fromkeys(("render_report", "describe_results", "record_provenance"), 1)
-    assert run.jobs == {"control_claims": 1, **described, "all": 1, "total": 5}
+    described = dict.fromkeys(
+        ("compare_baseline", "render_report", "describe_results", "record_provenance"), 1
+    )
+    assert run.jobs == {"control_claims": 1, **described, "all": 1, "total": 6}
 
 
 def test_another_fault_for_a_claim_decides_it_anew_and_other_words_do_not(project):

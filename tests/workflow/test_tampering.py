@@ -27,6 +27,8 @@ KINDS = {
     "a figure's data": "results/figures/mechanism.csv",
     "a drawing": "results/figures/mechanism.light.svg",
     "what is missing": "results/missing/tables.csv",
+    "what differs from what was accepted": "results/comparison.csv",
+    "what the results rest on": "results/basis.json",
     "trained weights": "results/trained/rotary.safetensors",
     "losses of a training": "results/trained/rotary.csv",
     "the page": "report/index.html",
