@@ -25,7 +25,7 @@ CONTRIBUTORS = "the contributors of Positional Information, Verified"
 LICENCE = {"name": "MIT", "title": "MIT License", "path": "https://opensource.org/license/mit"}
 
 #: What of a field's description is handed on.
-_FIELD = ("name", "type", "title", "description", "unit")
+_FIELD = ("name", "type", "title", "description", "unit", "constraints")
 
 
 def document(resources: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -75,6 +75,7 @@ def resource(
             ],
             # As the CSVs are written: a cell without a value has no text either.
             "missingValues": [""],
+            **({"primaryKey": list(schema["key"])} if "key" in schema else {}),
         },
     }
 

@@ -169,7 +169,8 @@ def _number_hint(value: object) -> str:
 def table_schema(path: str | Path) -> dict[str, Any]:
     """A table schema: ``title``, ``description``, ``fields``, and the ``key`` that names a row.
 
-    One that extends another begins with the other's fields, and has its key.
+    One that extends another begins with the other's fields, and has its key. The fields of the key
+    say so, by ``key``, to whoever is given the fields alone.
 
     Parameters
     ----------
@@ -178,18 +179,22 @@ def table_schema(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path)
     schema = load_yaml(path)
-    if "extends" not in schema:
-        return {**schema, "fields": list(schema["fields"])}
-    shared = table_schema(path.parent / f"{schema['extends']}.yaml")
-    inherited = {"key": shared["key"]} if "key" in shared else {}
-    return {**inherited, **schema, "fields": [*shared["fields"], *schema["fields"]]}
+    shared: dict[str, Any] = {"fields": []}
+    if "extends" in schema:
+        shared = table_schema(path.parent / f"{schema['extends']}.yaml")
+    key = schema.get("key", shared.get("key"))
+    fields = [
+        {**field, "key": True} if field["name"] in (key or ()) else field
+        for field in [*shared["fields"], *schema["fields"]]
+    ]
+    return {**schema, **({"key": key} if key else {}), "fields": fields}
 
 
-def table_fields(path: str | Path) -> list[dict[str, str]]:
+def table_fields(path: str | Path) -> list[dict[str, Any]]:
     """The fields of a table schema."""
     return table_schema(path)["fields"]
 
 
-def fields_by_name(paths: Iterable[str | Path]) -> dict[str, list[dict[str, str]]]:
+def fields_by_name(paths: Iterable[str | Path]) -> dict[str, list[dict[str, Any]]]:
     """The fields of several table schemas, by the names of their files."""
     return {Path(path).stem: table_fields(path) for path in paths}

@@ -822,11 +822,15 @@ def folder(tmp_path: Path) -> Path:
 
     def fill(name: str, schema: str, *rows: dict[str, Any]) -> None:
         fields = table_fields(SCHEMAS / f"{schema}.yaml")
-        empty = {
-            field["name"]: None if field.get("type") in ("number", "integer") else ""
-            for field in fields
-        }
-        write(results / f"{name}.csv", [empty | row for row in rows], fields)
+
+        def least(field: dict[str, Any]) -> Any:
+            allowed = field.get("constraints", {})
+            if not allowed.get("required"):
+                return None
+            return allowed["enum"][0] if "enum" in allowed else 1
+
+        least_row = {field["name"]: least(field) for field in fields}
+        write(results / f"{name}.csv", [least_row | row for row in rows], fields)
 
     fill("suites/norms", "suites/norms",
          {"suite": "norms", "case": "run", "quantity": "difference", "subject": "adjacent",
@@ -882,9 +886,9 @@ def test_a_folder_names_what_it_has(folder, name, problem):
         ("4.76837158203125e-07", "0,48", "has 22 cells, expected"),
         ("4.76837158203125e-07", "NA", "expected a number"),
         ("4.76837158203125e-07", "1e400", "too large for a number"),
-        ("suite,case", "\ufeffsuite,case", "column"),
+        ("suite,case", "\ufeffsuite,case", "byte order mark"),
         ("suite,case", "case,suite", "another order"),
-        ("\n", "\r\n", "was touched by hand"),
+        ("\n", "\r\n", "line 1: ends with a carriage return"),
     ],
 )
 def test_a_touched_file_is_not_cited(folder, old, new, problem):

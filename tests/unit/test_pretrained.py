@@ -481,7 +481,10 @@ def test_accept_says_what_it_needs(measured_folder, capsys, arguments, says):
 
 def test_accept_refuses_readings_that_were_edited(measured_folder, tmp_path, capsys):
     path = measured_folder / "readings.csv"
-    path.write_bytes(path.read_bytes().replace(b"1", b"2", 1))
+    *rest, last = path.read_bytes().splitlines(keepends=True)
+    assert last.startswith(b"smollm2,")
+    digit = last[-3:-2]
+    path.write_bytes(b"".join([*rest, last[:-3], b"1" if digit != b"1" else b"2", last[-2:]]))
     assert status("trained_models", "--because", "x") == 2
     assert "was changed after it was measured" in capsys.readouterr().err
     assert not (tmp_path / "baseline").exists()
@@ -499,6 +502,8 @@ def test_accept_without_readings_says_how_to_measure(measured_folder, capsys):
         ("readings.json", "{", "is no JSON"),
         ("readings.json", "{}", "does not say: code"),
         ("readings.json", None, "cannot be read"),
+        ("readings.json", '{"code": 1, "code": 2}', "the key 'code' stands twice"),
+        ("readings.json", '{"code": NaN}', "it holds NaN"),
         ("readings.csv", "model\n", "readings.csv"),
         ("readings.csv", None, "readings.csv"),
     ],
@@ -513,3 +518,78 @@ def test_broken_readings_are_named(root, tmp_path, name, content, says):
     fields = accepting.table_fields(accepting.READINGS_SCHEMA)
     with pytest.raises(InputError, match=says):
         accepted.load(folder, fields)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        (["text"], None, "text.what is missing, expected a text"),
+        (["text", "python"], None, "text.python is missing, expected a text"),
+        (["weights"], [], "weights.smollm2.weights_sha256 is missing"),
+        (["weights", "minilm", "weights_sha256"], 5, "weights_sha256 is 5, expected a text"),
+        (["settings", "smollm2"], None, "settings.smollm2 is missing, expected keys with values"),
+        (["versions"], {"torch": 2}, "versions must hold names of packages"),
+        (["code"], 1, "code is 1, expected a text"),
+    ],
+)
+def test_what_readings_do_not_say_is_named_with_their_file(root, tmp_path, place, value, says):
+    folder = tmp_path / "pretrained"
+    shutil.copytree(root / "baseline" / "pretrained", folder)
+    about = json.loads((folder / "readings.json").read_text())
+    *above, last = place
+    inner = about
+    for key in above:
+        inner = inner[key]
+    inner[last] = value
+    (folder / "readings.json").write_text(json.dumps(about))
+    with pytest.raises(InputError) as refused:
+        accepted.load(folder, accepting.table_fields(accepting.READINGS_SCHEMA))
+    assert str(refused.value).startswith(f"{folder / 'readings.json'}: ")
+    assert says in str(refused.value)
+
+
+def test_a_setting_that_readings_do_not_say_is_named_with_their_file(root, tmp_path):
+    """It comes up where it is asked for: other settings than those of now are stale, not wrong."""
+    folder = tmp_path / "pretrained"
+    shutil.copytree(root / "baseline" / "pretrained", folder)
+    about = json.loads((folder / "readings.json").read_text())
+    del about["settings"]["smollm2"]["windows"]
+    (folder / "readings.json").write_text(json.dumps(about))
+    rows = SUITE.run(
+        {
+            "accepted": folder, "schema": accepting.READINGS_SCHEMA,
+            "settings": json.loads((folder / "readings.json").read_text())["settings"],
+            "code": about["code"],
+        }
+    )  # fmt: skip
+    crashed = {row.measured_text for row in rows if row.quantity == "measurement completes"}
+    assert len(crashed) == 1
+    assert f"{folder / 'readings.json'}: does not say 'windows', beside trained_length" in (
+        crashed.pop()
+    )
+
+
+def test_readings_that_are_missing_are_named_with_their_file(root, tmp_path):
+    folder = tmp_path / "pretrained"
+    shutil.copytree(root / "baseline" / "pretrained", folder)
+    lines = (folder / "readings.csv").read_text().splitlines(keepends=True)
+    (folder / "readings.csv").write_text("".join(lines[:1]))
+    about = json.loads((folder / "readings.json").read_text())
+    rows = SUITE.run(
+        {
+            "accepted": folder, "schema": accepting.READINGS_SCHEMA,
+            "settings": about["settings"], "code": about["code"],
+        }
+    )  # fmt: skip
+    crashed = [row.measured_text for row in rows if row.quantity == "measurement completes"]
+    assert len(crashed) > 5
+    assert all(f"{folder / 'readings.csv'}: " in text for text in crashed), crashed
+
+
+def test_readings_in_another_order_are_refused(root, tmp_path):
+    folder = tmp_path / "pretrained"
+    shutil.copytree(root / "baseline" / "pretrained", folder)
+    head, first, second, *rest = (folder / "readings.csv").read_text().splitlines(keepends=True)
+    (folder / "readings.csv").write_text("".join([head, second, first, *rest]))
+    with pytest.raises(InputError, match=r"readings\.csv: has its rows in another order: row 1"):
+        accepted.load(folder, accepting.table_fields(accepting.READINGS_SCHEMA))

@@ -4,7 +4,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from posinfo.errors import InputError
-from posinfo.schemas import fields_by_name, first_problem, load_yaml, table_fields
+from posinfo.schemas import fields_by_name, first_problem, load_yaml, table_fields, table_schema
 
 SCHEMA = {
     "type": "object",
@@ -172,12 +172,16 @@ def test_every_table_schema_describes_each_column_once(root):
         assert schema["title"], path
         assert schema["description"], path
         for field in schema["fields"]:
-            assert set(field) <= {"name", "type", "title", "description", "unit"}, path
+            assert set(field) <= {
+                "name", "type", "title", "description", "unit", "constraints", "finite",
+            }, path  # fmt: skip
+            assert set(field.get("constraints", {})) <= {"required", "enum"}, path
             assert field["type"] in ("string", "number", "integer"), path
             assert field["title"], path
             assert field["description"], path
         names = [field["name"] for field in table_fields(path)]
         assert len(names) == len(set(names)), path
+        assert set(table_schema(path)["key"]) <= set(names), path
 
 
 def test_the_json_schemas_are_valid(root):

@@ -16,7 +16,7 @@ from posinfo.errors import InputError
 
 FIELDS = [
     {"name": "name", "type": "string"},
-    {"name": "value", "type": "number"},
+    {"name": "value", "type": "number", "finite": False},
     {"name": "count", "type": "integer"},
 ]
 HEADER = "name,value,count\n"
@@ -151,14 +151,20 @@ def test_a_column_that_the_schema_has_not_is_refused():
         ("name,value,count,colour\n", "has the unknown column 'colour'"),
         ("name,valeu,count\n", "lacks the column value; has the unknown column 'valeu'"),
         ("value,name,count\n", "has its columns in another order, expected name,value,count"),
-        ("\ufeffname,value,count\n", "lacks the column name; has the unknown column '\\ufeffname'"),
-        (HEADER + "x,1\n", "row 2: has 2 cells, expected 3"),
-        (HEADER + "x,1,1,1\n", "row 2: has 4 cells, expected 3"),
-        (HEADER + "x,1,1\n\nx,1,1\n", "row 3: has 0 cells, expected 3"),
-        (HEADER + "x,one,1\n", "row 2: column value holds 'one', expected a number"),
-        (HEADER + "x,1,1\nx,1,1.5\n", "row 3: column count holds '1.5', expected a integer"),
-        (HEADER + "x,1,\u0661x\n", "row 2: column count holds '\u0661x', expected a integer"),
-        (HEADER + "x,1e999,1\n", "row 2: column value holds '1e999', too large for a number"),
+        (
+            "\ufeffname,value,count\n",
+            "line 1: begins with a byte order mark, expected UTF-8 without one",
+        ),
+        (HEADER + "x,1\n", "line 2: has 2 cells, expected 3"),
+        (
+            HEADER + "x,1,1,1\n",
+            "line 2: has 4 cells, expected 3 (a number has a point, not a comma)",
+        ),
+        (HEADER + "x,1,1\n\nx,1,1\n", "line 3: has 0 cells, expected 3"),
+        (HEADER + "x,one,1\n", "line 2: column value holds 'one', expected a number"),
+        (HEADER + "x,1,1\nx,1,1.5\n", "line 3: column count holds '1.5', expected an integer"),
+        (HEADER + "x,1,\u0661x\n", "line 2: column count holds '\u0661x', expected an integer"),
+        (HEADER + "x,1e999,1\n", "line 2: column value holds '1e999', too large for a number"),
         (HEADER + 'x,"1,1\n', "line 2: is not CSV: unexpected end of data"),
         (HEADER + '"x"y,1,1\n', "line 2: is not CSV: ',' expected after '\"'"),
     ],
@@ -174,7 +180,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path):
 
 def test_a_file_in_another_encoding_is_refused(path):
     path.write_bytes(HEADER.encode() + b"caf\xe9,1,1\n")
-    assert refusal(path) == "is not UTF-8 at byte 20"
+    assert refusal(path) == "line 2: column name is not UTF-8 at byte 20: b'caf\\xe9'"
 
 
 def test_a_folder_in_the_place_of_a_file_is_refused(tmp_path):

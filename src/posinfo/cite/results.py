@@ -6,9 +6,7 @@ the folder only. Both give the same bytes for the same file, so a lesson may cha
 
 import base64
 import binascii
-import csv
 import hashlib
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +19,7 @@ from posinfo import captions, digests
 from posinfo.errors import InputError, nearest
 from posinfo.report import pictures
 from posinfo.schemas import load_yaml, table_fields
-from posinfo.tidy import read
+from posinfo.tidy import parse, read, read_bytes, table
 
 #: The ids of the page by which its verdicts, their digest and that of its ledger are found.
 VERDICTS_ID = "verdicts-data"
@@ -163,8 +161,8 @@ class FolderResults:
             if not _NAME.fullmatch(name) or not self._schema(name).is_file():
                 raise NotFound(f"{self.source} has no {name!r}: {nearest(name, self.names())}")
             fields = table_fields(self._schema(name))
-            typed = read(path, fields)
-            content = path.read_bytes()
+            content = read_bytes(path)
+            parse(content, fields, str(path))
             self._check_digest(path, content)
             columns = [
                 Column(
@@ -175,10 +173,7 @@ class FolderResults:
                 )
                 for field in fields
             ]
-            dataset = _dataset(name, content, columns)
-            if len(dataset.records) != len(typed):
-                raise InputError(str(path), "changed while it was read")
-            self._read[name] = dataset
+            self._read[name] = _dataset(name, content, columns)
         return self._read[name]
 
     def _check_digest(self, path: Path, content: bytes) -> None:
@@ -304,17 +299,18 @@ def _dataset(
 ) -> Dataset:
     """A CSV as it is cited; ``source`` is named if it is none: only a page can carry such."""
     try:
-        table = list(csv.reader(io.StringIO(content.decode(), newline=""), strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
+        lines = table(content, f"{name}.csv")
+    except InputError as error:
         raise InputError(source, f"{name}.csv is no CSV: {error}") from error
-    if not table or len(set(table[0])) < len(table[0]) or len(set(map(len, table))) > 1:
+    cells = [line.cells for line in lines]
+    if not cells or len(set(cells[0])) < len(cells[0]) or len(set(map(len, cells))) > 1:
         raise InputError(source, f"{name}.csv is no table: each row needs a cell of each column")
-    names = table[0]
+    names = cells[0]
     columns = columns or [Column(one, one) for one in names]
     if len(columns) != len(names):
         raise InputError(source, f"{name}.csv has {len(names)} columns, shown are {len(columns)}")
     named = [replace(column, name=one) for column, one in zip(columns, names, strict=True)]
-    records = [dict(zip(names, cells, strict=True)) for cells in table[1:]]
+    records = [dict(zip(names, one, strict=True)) for one in cells[1:]]
     return Dataset(name, hashlib.sha256(content).hexdigest(), named, records)
 
 

@@ -85,8 +85,8 @@ class Real:
         if windows != self._windows(measurement) or not all(map(_finite, found)):
             told = ", ".join(f"{column} = {value}" for column, value in where.items())
             raise LookupError(
-                f"{len(rows)} readings of {self.model}, {measurement}, {quantity}, {told}: "
-                "one a window is needed, each a number"
+                f"{self.found.path}: {len(rows)} readings of {self.model}, {measurement}, "
+                f"{quantity}, {told}: one a window is needed, each a number"
             )
         return found
 
@@ -106,10 +106,18 @@ class Real:
         Raises
         ------
         LookupError
-            If no reading lies in the stretch, of some window, or one is no finite number.
+            If no reading lies in the stretch, of some window, or one is no finite number, or does
+            not say of which window, positions and tokens it is.
         """
         sums: dict[int, list[float]] = {}
+        needed = ("window", "position_from", "position_to", "value", "tokens")
         for record in self._where(measurement, quantity, **where):
+            lacking = [name for name in needed if record[name] is None]
+            if lacking:
+                raise LookupError(
+                    f"{self.found.path}: a reading of {self.model}, {quantity}, has no "
+                    f"{' and no '.join(lacking)}"
+                )
             if start <= record["position_from"] and record["position_to"] <= end:
                 total = sums.setdefault(record["window"], [0.0, 0.0])
                 total[0] += record["value"] * record["tokens"]
@@ -117,19 +125,31 @@ class Real:
         means = [total / tokens for _, (total, tokens) in sorted(sums.items())]
         if sorted(sums) != self._windows(measurement) or not all(map(_finite, means)):
             raise LookupError(
-                f"readings of {self.model}, {quantity}, from {start} to {end}: some in each "
-                "window are needed, all numbers"
+                f"{self.found.path}: readings of {self.model}, {quantity}, from {start} to {end}: "
+                "some in each window are needed, all numbers"
             )
         return means
 
     def texts(self, measurement: str, **where: Any) -> list[str]:
-        """What the model said, as text."""
-        return [
+        """What the model said, as text.
+
+        Raises
+        ------
+        LookupError
+            If there is no such reading.
+        """
+        found = [
             record["value_text"]
             for record in self.found.records
             if (record["model"], record["measurement"]) == (self.model, measurement)
             and all(record[column] == value for column, value in where.items())
         ]
+        if not found:
+            told = ", ".join(f"{column} = {value}" for column, value in where.items())
+            raise LookupError(
+                f"{self.found.path}: no reading of {self.model}, {measurement}, {told}"
+            )
+        return found
 
 
 def _finite(value: float | None) -> bool:
