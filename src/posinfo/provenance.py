@@ -48,7 +48,7 @@ def document(
         {
             "version": __version__,
             "code": dict(code),
-            "config": {"sha256": _digest(config)},
+            "config": {"sha256": config_digest(config)},
             "seeds": seeds(config),
             "environments": merged(environments),
             "recorded_with": {"python": python(), "packages": versions(MAKING)},
@@ -58,7 +58,7 @@ def document(
     )
 
 
-def _digest(config: Mapping[str, Any]) -> str:
+def config_digest(config: Mapping[str, Any]) -> str:
     """A digest of what a config says, whatever file says it, and in what order."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 

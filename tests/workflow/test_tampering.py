@@ -234,3 +234,30 @@ def test_a_result_forged_with_its_digest_is_not_what_the_provenance_lists(judged
         f"results/provenance.json: lists {path} as {old[:12]}, its job recorded {new[:12]}"
         f"; make it anew: snakemake --cores 4 --forcerun {path}"
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda c: c.replace(b"\n", b"\r\n"), "line 1: ends with a carriage return"),
+        (lambda c: b"\xef\xbb\xbf" + c, "line 1: begins with a byte order mark"),
+        (
+            lambda c: c.replace(b",holds,", b",NA,", 1),
+            "line 2: column outcome holds 'NA': allowed: ",
+        ),
+    ],
+    ids=["CRLF", "BOM", "NA"],
+)
+def test_a_file_that_another_program_saved_is_refused_with_its_line(judged, damage, change, says):
+    """Also if its job had recorded it so."""
+    path, digest_file = KINDS["a suite's rows"], "results/digests/measure_suite_norms.sha256"
+    content = (judged.folder / path).read_bytes()
+    old = digests.sha256(judged.folder / path)
+    damage(path, change(content))
+    recorded = (judged.folder / digest_file).read_bytes()
+    new = digests.sha256(judged.folder / path)
+    damage(digest_file, recorded.replace(old.encode(), new.encode()))
+    status, lines = judged.gate()
+    assert status == 1
+    assert any(line.startswith(f"{path} {says}") for line in lines), lines
+    assert not any("Traceback" in one or " crashed" in one for one in lines), lines

@@ -1,6 +1,6 @@
-"""The command ``posinfo``: reproduce one suite, case or control, check one's own function, cite.
+"""The command ``posinfo``: measure, control, check one's own function, cite, verify.
 
-Results are compared with the accepted ones, and made them.
+It also compares results with the accepted ones, and accepts them.
 
 Exit status: 0 if everything holds, 1 if something does not, 2 for wrong usage or input, with one
 line that says what would be allowed.
@@ -17,7 +17,15 @@ from typer.exceptions import TyperException
 
 from posinfo import __version__
 from posinfo.check.process import Broken
-from posinfo.cli import accepting, checking, citing, comparing, controlling, measuring
+from posinfo.cli import (
+    accepting,
+    checking,
+    citing,
+    comparing,
+    controlling,
+    measuring,
+    verifying,
+)
 from posinfo.cli.common import load_config
 from posinfo.errors import InputError
 
@@ -56,6 +64,7 @@ app.command()(checking.check)
 app.command()(comparing.diff)
 app.command()(accepting.accept)
 app.command()(citing.cite)
+app.command()(verifying.verify)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
