@@ -137,3 +137,23 @@ def test_it_says_of_the_project_what_the_package_says(root):
         one["name"] for one in project["authors"]
     ]
     assert "created" not in made
+
+
+def test_what_a_column_may_hold_and_what_tells_rows_apart_is_handed_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    word = {"required": True, "enum": ["holds", "fails"]}
+    fields = [FIELDS[0], FIELDS[1], FIELDS[2] | {"type": "string", "constraints": word}]
+    schema = SCHEMA | {"fields": fields, "key": ["id", "angle"]}
+
+    def found(*records: dict) -> list[str]:
+        write("results/tables/angles.csv", records, fields)
+        made = datapackage.read_resource("results/tables/angles.csv", "results", schema)
+        path = Path("results/datapackage.json")
+        path.write_text(json_text(datapackage.document([made])), encoding="utf-8")
+        return [kind for kind, _ in problems(path)]
+
+    right = {"id": "a", "angle": 1.0, "rows": "holds"}
+    assert found(right, right | {"angle": None}, right | {"id": ""}) == []
+    assert found(right | {"rows": "NA"}) == ["constraint-error"]
+    assert found(right | {"rows": ""}) == ["constraint-error"]
+    assert found(right, right) == ["primary-key"]
