@@ -3,12 +3,17 @@
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import grimp
+if TYPE_CHECKING:
+    import grimp
 
 
 @cache
-def _graph(source: str) -> grimp.ImportGraph:
+def _graph(source: str) -> "grimp.ImportGraph":
+    # Imported where it is needed: who cites results in a lesson has it not.
+    import grimp
+
     # No cache on disk: it would lie in the user's folder, and building takes milliseconds.
     return grimp.build_graph("posinfo", cache_dir=None)
 

@@ -24,7 +24,7 @@ Record = Mapping[str, Any]
 #: What can differ, in the order in which it is looked for.
 KINDS = (
     "file missing", "file added", "unreadable", "column missing", "column added", "row missing",
-    "row added", "order", "value", "bytes",
+    "row added", "order", "value",
 )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def _file(name: str, old: Path, new: Path, schemas: str | Path) -> list[Change]:
     if path is None:
         return [Change(name, "unreadable", new=f"{new}: has no schema in {schemas}")]
     schema = table_schema(path)
-    fields, key = schema["fields"], layout.row_key(name, schema)
+    fields, key = schema["fields"], schema["key"]
     try:
         before, were = _read_earlier(old, fields, key)
         now = read(new, fields)
@@ -171,7 +171,7 @@ def _file(name: str, old: Path, new: Path, schemas: str | Path) -> list[Change]:
     common = [one for one in fields if one["name"] in were]
     if not changes and were != are:
         changes.append(Change(name, "order", column=" ".join(were)))
-    return changes + _rows(name, before, now, common, key) or [Change(name, "bytes")]
+    return changes + _rows(name, before, now, common, key)
 
 
 def _read_earlier(path: Path, fields: Fields, key: Sequence[str]) -> tuple[list[Any], list[str]]:
@@ -213,16 +213,8 @@ def _rows(
 
 
 def _keyed(rows: Iterable[Record], key: Sequence[str]) -> dict[str, Record]:
-    """Rows by the text of their key; of several with one key the second has ``(2)`` behind it."""
-    keyed: dict[str, Record] = {}
-    for row in rows:
-        text = " / ".join(_text(row[name]) for name in key)
-        number = 2
-        unique = text
-        while unique in keyed:
-            unique, number = f"{text} ({number})", number + 1
-        keyed[unique] = row
-    return keyed
+    """Rows by the text of their key, which a file holds once."""
+    return {" / ".join(_text(row[name]) for name in key): row for row in rows}
 
 
 def _cells(name: str, key: str, old: Record, new: Record, fields: Fields) -> list[Change]:

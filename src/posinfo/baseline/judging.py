@@ -146,11 +146,18 @@ def within_spread(change: Change, spreads: float) -> bool:
     """
     if change.kind != "value" or change.column not in _OF_SEEDS:
         return False
-    rows = (change.was, change.row)
+    return means_within_spread(change.was, change.row, spreads)
+
+
+def means_within_spread(
+    was: Mapping[str, Any], now: Mapping[str, Any], spreads: float = 1.0
+) -> bool:
+    """Whether the means of two rows lie no further apart than their seeds do, see above."""
+    rows = (was, now)
     if any(row.get(name) is None for row in rows for name in (LOWEST, HIGHEST, "measured")):
         return False
     spread = sum(row[HIGHEST] - row[LOWEST] for row in rows)
-    return abs(change.row["measured"] - change.was["measured"]) <= spreads * spread
+    return abs(now["measured"] - was["measured"]) <= spreads * spread
 
 
 def _is_wording(change: Change) -> bool:

@@ -1,8 +1,6 @@
 """Which files of a folder with results are compared, and under which schema each is read."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 #: Folders of a results folder whose CSVs are compared, each with a schema for every file.
 FOLDERS = ("suites", "controls", "tables", "figures")
@@ -28,17 +26,6 @@ def schema_path(name: str, schemas: str | Path) -> Path | None:
         return Path(schemas, _SHARED[folder])
     path = Path(schemas, folder, f"{Path(file).stem}.yaml")
     return path if folder in FOLDERS and path.is_file() else None
-
-
-def row_key(name: str, schema: Mapping[str, Any]) -> list[str]:
-    """The columns that name a row of a file.
-
-    That of the losses of a training stands here: its schema is an input of every training, and
-    a word about comparing shall not cost minutes.
-    """
-    if name.startswith("trained/"):
-        return ["factor", "step", "seed"]
-    return list(schema["key"])
 
 
 def names(folder: str | Path) -> list[str]:

@@ -1,7 +1,7 @@
 """Compares results with the same results made anew, file by file and cell by cell."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,19 +190,6 @@ def _around(lines: Sequence[str], number: int, both: Sequence[Sequence[str]]) ->
     one, other = (side[number] if number < len(side) else "" for side in both)
     at = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
     return lines[number][max(0, at - 30) :]
-
-
-def within_spread(expected: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
-    """Whether a row of trained decoders measured the same, as far as its seeds can tell.
-
-    The two means lie no further apart than the seeds of both lie, added up: on another processor
-    a training ends with other weights, as it does with another seed.
-    """
-    needed = ("measured", "lowest", "highest")
-    if any(row.get(name) is None for row in (expected, found) for name in needed):
-        return False
-    spread = sum(row["highest"] - row["lowest"] for row in (expected, found))
-    return abs(found["measured"] - expected["measured"]) <= spread
 
 
 def environment_notes(expected: Path, found: Path) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from posinfo import digests, provenance, revision
+from posinfo.baseline.judging import means_within_spread
 from posinfo.errors import InputError
 from posinfo.parameters import weight_files
 from posinfo.schemas import table_schema
@@ -24,7 +25,6 @@ from posinfo.verify.compare import (
     Folders,
     environment_notes,
     schema_of,
-    within_spread,
 )
 
 DOCUMENT = "results/provenance.json"
@@ -249,7 +249,9 @@ def _seeds_apart_at_most(folders: Folders, found: Iterable[Difference]) -> bool:
     expected, now = sides
     of_seeds = {"measured", "reference", "error", "bound", "ratio", "lowest", "highest"}
     return all(
-        not one.what and one.column in of_seeds and within_spread(expected[one.key], now[one.key])
+        not one.what
+        and one.column in of_seeds
+        and means_within_spread(expected[one.key], now[one.key])
         for one in found
     )
 
