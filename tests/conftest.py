@@ -22,6 +22,13 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A temporary folder of this run of the tests that all of its workers have."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
 def child_environment() -> dict[str, str]:
     """The environment for a process of its own: this library, and no trace of the profile."""
     clean = {key: value for key, value in os.environ.items() if key not in numerics.ENVIRONMENT}

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from posinfo.parameters import suite_parameters
 from posinfo.rows import COLUMNS, DECIDING, Row, decide
 from posinfo.schemas import load_yaml, table_fields
 from posinfo.tidy import read, write
+from shared import once
 
 # Before any test module imports torch. The bounds must hold without the profile too, so a run
 # in which something else imported it first is as good.
@@ -50,17 +52,22 @@ def run_suite(config: dict[str, Any]) -> Callable[..., list[Row]]:
 
 
 @pytest.fixture(scope="session")
-def trained_rows(root: Path) -> list[Row]:
+def trained_rows(root: Path, shared_folder: Path) -> list[Row]:
     """The rows of the suite trained, from the last run; training for tests alone is too long.
 
     Where there was no run, the workflow makes them first, which takes minutes.
     """
     path = root / "results/suites/trained.csv"
-    if not path.exists():
-        subprocess.run(
-            [sys.executable, "-m", "snakemake", "--cores", "2", "results/suites/trained.csv"],
-            cwd=root, check=True, env=os.environ | {"PYTHONPATH": str(root / "src")},
-        )  # fmt: skip
+
+    def make() -> None:
+        if not path.exists():
+            subprocess.run(
+                [sys.executable, "-m", "snakemake", "--cores", "2", "results/suites/trained.csv"],
+                cwd=root, check=True, env=os.environ | {"PYTHONPATH": str(root / "src")},
+            )  # fmt: skip
+
+    # Beside a run another one is refused.
+    once(shared_folder / "trained", make)
     fields = table_fields(root / "workflow/schemas/suites/trained.yaml")
     rows = []
     for record in read(path, fields):
@@ -73,9 +80,21 @@ def trained_rows(root: Path) -> list[Row]:
 
 
 @pytest.fixture(scope="session")
-def measured(run_suite: Callable[..., list[Row]], trained_rows: list[Row]) -> dict[str, list[Row]]:
+def measured(
+    run_suite: Callable[..., list[Row]], trained_rows: list[Row], shared_folder: Path
+) -> dict[str, list[Row]]:
     """The rows of each suite under the shipped config. Do not change them."""
-    return {suite: trained_rows if suite == "trained" else run_suite(suite) for suite in SUITES}
+    # Each suite is measured by one worker. Every second of them begins at the end, so that they
+    # meet in the middle.
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    order = [*SUITES][:: -1 if int(worker[2:]) % 2 else 1]
+    rows = {
+        suite: trained_rows
+        if suite == "trained"
+        else once(shared_folder / f"{suite}.rows", partial(run_suite, suite))
+        for suite in order
+    }
+    return {suite: rows[suite] for suite in SUITES}
 
 
 @pytest.fixture(scope="session")
@@ -116,10 +135,12 @@ def control_records(
     config: dict[str, Any],
     root: Path,
     tmp_path_factory: pytest.TempPathFactory,
+    shared_folder: Path,
 ) -> list[dict[str, Any]]:
     """The controls of all claims as the gate sees them. Do not change them."""
     told = {suite: suite_parameters(config, suite) for suite in suites_under_faults(claims)}
     fields = table_fields(root / "workflow/schemas/controls/claim-controls.yaml")
     path = tmp_path_factory.mktemp("controls") / "claim-controls.csv"
-    write(path, control(under_faults(claims), told), fields)
+    controls = once(shared_folder / "controls", lambda: control(under_faults(claims), told))
+    write(path, controls, fields)
     return read(path, fields)
