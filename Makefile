@@ -13,7 +13,10 @@ PEERS = peers
 SHELL = /bin/bash
 .SHELLFLAGS = -c
 .DEFAULT_GOAL = help
+# One step after the other, but for those of `make test` that know nothing of each other.
+ifndef SIDE_BY_SIDE
 .NOTPARALLEL:
+endif
 .DELETE_ON_ERROR:
 .SUFFIXES:
 
@@ -30,8 +33,8 @@ step = @echo "== $(1)"; TIMEFORMAT="== $(1): %0lR"; time
 MOVED := $(shell test "$$(cat $(VENV)/place 2>/dev/null)" = "$$PWD $(PEERS)" || echo FORCE)
 
 
-.PHONY: help report test lint test-unit test-workflow test-pretrained test-pipeline test-lesson test-report \
-	trained-models lock clean distclean FORCE
+.PHONY: help report test lint test-unit test-workflow test-pretrained test-page test-pipeline test-lesson \
+	test-report trained-models lock clean distclean FORCE
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -42,8 +45,19 @@ report: $(VENV)/run.stamp ## Set up, measure, decide, and write report/index.htm
 trained-models: $(VENV)/dev.stamp ## Read real trained weights (about two hours); goes on where it was stopped
 	@$(IN_VENV) snakemake --cores $(CORES) trained_models
 
-test: lint test-unit test-workflow test-pretrained test-pipeline test-lesson test-report ## Set up and run everything that CI runs
+# Two steps at a time: a browser, a pipeline that waits for its longest suite, and the models leave
+# much of a second core to the tests. The trained weights, which both need, are made before.
+test: lint tests/report/node_modules/.stamp ## Set up and run everything that CI runs
+	$(call step,trained decoders) $(IN_VENV) snakemake --quiet --cores $(CORES) results/suites/trained.csv
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target SIDE_BY_SIDE=yes \
+		test-page test-unit test-workflow test-pretrained
 	@echo "every check passed"
+
+# In this order, for the later ones read what the first has made.
+test-page:
+	@$(MAKE) --no-print-directory test-pipeline
+	@$(MAKE) --no-print-directory test-lesson
+	@$(MAKE) --no-print-directory test-report
 
 lint: $(VENV)/dev.stamp ## Style and form of code, Snakefiles and workflow
 	$(call step,ruff check) $(IN_VENV) ruff check .
@@ -65,6 +79,7 @@ test-pipeline: $(VENV)/dev.stamp ## The full pipeline in a folder of its own, fr
 	@$(IN_VENV) tools/lend-weights $(PIPELINE)
 	$(call step,full pipeline) $(IN_VENV) snakemake --cores $(CORES) --directory $(PIPELINE)
 	@test -s $(PIPELINE)/report/index.html || { echo "make: the pipeline left no page"; exit 1; }
+	@$(IN_VENV) tools/same-results $(PIPELINE)
 
 # The results of `make test-pipeline`, which are made if they are not there: from their folder, and
 # from the page alone, as a lesson in another repository has them.
