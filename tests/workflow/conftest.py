@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import forked
+from shared import once
+
 ROOT = Path(__file__).parents[2]
+ENVIRONMENT = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
 SMALLEST = ["--configfile", "tests/workflow/smallest.yaml"]
 
 
@@ -50,33 +54,45 @@ class Project:
 
     folder: Path
 
-    def start(self, *arguments: str, cwd: Path | None = None) -> subprocess.Popen:
+    def start(self, *arguments: str) -> subprocess.Popen:
         """Start Snakemake on the smallest configuration and return the process."""
         return subprocess.Popen(
             [sys.executable, "-m", "snakemake", "--cores", "2", *SMALLEST, *arguments],
-            cwd=cwd or self.folder,
+            cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            env=ENVIRONMENT,
         )
 
     def run(self, *arguments: str, config: dict | None = None, cwd: Path | None = None) -> Run:
         """Run Snakemake to its end; ``config`` is laid over the smallest one."""
         if config:
             (self.folder / "over.json").write_text(json.dumps(config), encoding="utf-8")
-        process = self.start(*(["over.json"] if config else []), *arguments, cwd=cwd)
-        output, _ = process.communicate(timeout=300)
-        return Run(process.returncode, output)
+        over = ["over.json"] if config else []
+        return Run(*forked.snakemake(
+            ["--cores", "2", *SMALLEST, *over, *arguments], cwd or self.folder, ENVIRONMENT, 600
+        ))  # fmt: skip
 
     def lend_weights(self, folder: str, *, smallest: bool = True) -> str:
         """Lend the trained weights to a folder, and return what is said of it."""
+        done = self.tool("lend-weights", folder, *(SMALLEST if smallest else ()))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def tool(self, name: str, *arguments: str) -> subprocess.CompletedProcess:
+        """Run one of the scripts in tools/."""
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
-            ["tools/lend-weights", folder, *(SMALLEST if smallest else ())],
-            cwd=self.folder, check=True, env={**os.environ, "PATH": path},
-            stdout=subprocess.PIPE, text=True,
-        ).stdout  # fmt: skip
+            [f"tools/{name}", *arguments], cwd=self.folder, env={**ENVIRONMENT, "PATH": path},
+            check=False, capture_output=True, text=True,
+        )  # fmt: skip
+
+    def forget(self) -> None:
+        """Delete what a run makes, but for the trained weights, which take longest."""
+        for path in self.results():
+            if "trained/" not in path and not re.search("digests/(train|tune)_", path):
+                (self.folder / path).unlink()
 
     def edit(self, path: str, old: str, new: str) -> None:
         """Replace a text that stands there exactly once."""
@@ -113,10 +129,20 @@ def copy_sources(target: Path) -> Project:
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Run]:
-    """A finished run, in a folder with a space in its path. Do not change it: copy it."""
-    project = copy_sources(tmp_path_factory.mktemp("a folder") / "the project")
-    return project, project.run()
+def finished(shared_folder: Path) -> tuple[Project, Run]:
+    """A finished run, in a folder with a space in its path. Do not change it: copy it.
+
+    The first of several workers makes it, and the others wait for it.
+    """
+    target = shared_folder / "a folder" / "the project"
+
+    def make() -> tuple[int, str]:
+        target.mkdir(parents=True)
+        process = copy_sources(target).start()
+        output, _ = process.communicate(timeout=600)
+        return process.returncode, output
+
+    return Project(target), Run(*once(shared_folder / "finished", make))
 
 
 @pytest.fixture
