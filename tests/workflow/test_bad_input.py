@@ -110,32 +110,36 @@ def wait_for(condition, what: str, seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def test_a_killed_run_starts_again_where_it_was(fresh):
-    process = fresh.start()
-    suites = fresh.folder / "results/suites"
+def test_a_killed_run_starts_again_where_it_was(project):
+    before = project.results()
+    project.forget()
+    process = project.start()
+    suites = project.folder / "results/suites"
     wait_for(lambda: list(suites.glob("[a-z]*.csv")), "the first suite")
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=60)
     # Digests are written last: what has one was finished.
-    done = list((fresh.folder / "results/digests").glob("measure_suite_*.sha256"))
-    run = fresh.run()
+    done = list((project.folder / "results/digests").glob("measure_suite_*.sha256"))
+    run = project.run()
     assert run.status == 0, run.output
     assert "The last run here was killed" in run.output
     assert "Every row holds" in run.last_lines[-1]
     assert run.jobs["measure_suite"] >= 5 - len(done)
     assert not list(suites.glob(".*")), "a half-written file was left"
+    assert project.results() == before
 
 
-def test_a_second_run_beside_a_living_one_is_refused(fresh):
-    process = fresh.start()
+def test_a_second_run_beside_a_living_one_is_refused(project):
+    project.forget()
+    process = project.start()
     try:
-        lock = fresh.folder / ".snakemake/posinfo.lock"
+        lock = project.folder / ".snakemake/posinfo.lock"
         wait_for(lambda: lock.exists() and lock.read_text(encoding="utf-8"), "the first run's lock")
-        second = fresh.run()
-        assert_refused(fresh, second, "another run", str(process.pid))
+        second = project.run()
+        assert_refused(project, second, "another run", str(process.pid))
         assert process.poll() is None, "the first run ended before the second was refused"
         # Looking is allowed.
-        assert fresh.run("--dry-run").status == 0
+        assert project.run("--dry-run").status == 0
     finally:
         output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, output
