@@ -79,6 +79,26 @@ def test_without_the_profile_numpy_dispatches_what_the_processor_has():
     assert unknown.stdout.strip() == "[]", "a feature's name changed and is ignored silently"
 
 
+CORE = """
+from ctypes import CDLL, c_char_p
+numerics.set_environment()
+import numpy
+with open("/proc/self/maps", encoding="utf-8") as maps:
+    [path] = {line.split(maxsplit=5)[-1].strip() for line in maps if "openblas" in line}
+name = CDLL(path).scipy_openblas_get_corename64_
+name.restype = c_char_p
+print(name().decode())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux what is loaded")
+def test_openblas_has_one_kernel_on_every_processor():
+    """numpy's matrices go through it, and it has a kernel a processor otherwise."""
+    done = run(f"from posinfo import numerics\n{CORE}", OPENBLAS_CORETYPE="Haswell")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "Nehalem"
+
+
 @pytest.mark.parametrize("module", ["torch", "numpy"])
 def test_a_module_imported_before_the_profile_is_refused(module):
     done = run(f"import {module}; from posinfo import numerics; numerics.set_environment()")
