@@ -9,6 +9,7 @@ from posinfo.extras import advice
 from posinfo.gate import (
     comparison_lines,
     control_lines,
+    environment_lines,
     file_lines,
     missing_lines,
     problems,
@@ -40,6 +41,7 @@ if __name__ == "__main__":
         lines = [
             *file_lines(given.digests, [*given.results, given.provenance]),
             *provenance_lines(given.provenance, given.digests, given.results),
+            *environment_lines(given.environments),
             *unreadable,
             *unreadable_controls,
             *unreadable_ledger,

@@ -70,6 +70,44 @@ def measuring() -> Facts:
     )
 
 
+#: What torch and numpy report under the profile; of vector instructions only what x86-64 has is
+#: known to be switched off.
+_PROFILE = {
+    "torch_threads": 1,
+    "torch_interop_threads": 1,
+    "torch_deterministic": True,
+    "torch_mkldnn": False,
+}
+_PROFILE_X86 = {"torch_cpu_capability": "DEFAULT", "numpy_dispatched_features": []}
+
+
+def outside_profile(facts: Facts) -> list[str]:
+    """Which settings of a process are not those of the numerical profile, a phrase each.
+
+    Parameters
+    ----------
+    facts
+        As :func:`measuring` makes them. A setting that they do not say is not the profile's.
+    """
+    system, effective, variables = (
+        found if isinstance(found := facts.get(part), Mapping) else {}
+        for part in ("system", "numerics", "variables")
+    )
+    x86 = system.get("machine") == "x86_64"
+    wanted = _PROFILE | (_PROFILE_X86 if x86 else {})
+    others = [
+        f"{name} is {effective.get(name)!r}"
+        for name, value in wanted.items()
+        if effective.get(name) != value
+    ]
+    others += [
+        f"{name} is {variables.get(name, '')!r}"
+        for name, value in numerics.ENVIRONMENT.items()
+        if variables.get(name) != value
+    ]
+    return others
+
+
 def python() -> Facts:
     """The interpreter and its version."""
     return {"implementation": sys.implementation.name, "version": platform.python_version()}

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from posinfo import digests, provenance
+from posinfo import digests, environment, provenance
 from posinfo.baseline.judging import gate_lines
 from posinfo.errors import InputError
 from posinfo.ledger import (
@@ -204,6 +204,29 @@ def file_lines(
         for path in expected
         if str(path) not in vouched
     ]
+
+
+def environment_lines(paths: Iterable[str | Path]) -> list[str]:
+    """A line for each measured result whose process was not under the numerical profile.
+
+    Parameters
+    ----------
+    paths
+        What the measuring jobs wrote of their processes; what cannot be read is named, too.
+    """
+    lines = []
+    for path in paths:
+        try:
+            found = environment.outside_profile(environment.read(path))
+        except InputError as error:
+            lines.append(f"{error}{digests.anew(str(path))}")
+            continue
+        if found:
+            lines.append(
+                f"{path}: was not measured under the numerical profile: {', '.join(found)}"
+                f"{digests.anew(str(path))}"
+            )
+    return lines
 
 
 def provenance_lines(

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from posinfo import digests, extras, gate
+from posinfo import digests, environment, extras, gate, numerics
 from posinfo.catalogue import SUITES
 from posinfo.ledger import decide_claims
 from posinfo.schemas import fields_by_name
-from posinfo.tidy import read_all, write
+from posinfo.tidy import json_text, read_all, write, write_atomically
 
 PATHS = [f"results/suites/{suite}.csv" for suite in SUITES]
 
@@ -287,3 +287,30 @@ def test_a_claim_that_is_called_not_run_though_nothing_is_missing_is_named(recor
     [line] = gate.problems(records, changed, PATHS)
     assert line.startswith(f"claim {ledger[number]['id']} ")
     assert "no package that it needs is missing" in line
+
+
+def test_each_setting_of_the_profile_counts_for_the_gate(tmp_path):
+    facts = {
+        "system": {"machine": "x86_64"},
+        "numerics": environment._PROFILE | environment._PROFILE_X86,
+        "variables": dict(numerics.ENVIRONMENT),
+    }
+    path = tmp_path / "norms.json"
+
+    def lines(changed: dict) -> list[str]:
+        write_atomically(path, json_text(facts | changed))
+        return gate.environment_lines([path])
+
+    assert lines({}) == []
+    for part in ("numerics", "variables"):
+        for name in facts[part]:
+            less = {key: value for key, value in facts[part].items() if key != name}
+            [line] = lines({part: less})
+            assert name in line
+            assert "make it anew" in line
+        assert lines({part: None})
+    # What switches vector instructions off is known of x86-64 alone.
+    other = environment._PROFILE | {"torch_cpu_capability": "SVE256"}
+    assert lines({"system": {"machine": "aarch64"}, "numerics": other}) == []
+    path.unlink()
+    assert "cannot be read" in gate.environment_lines([path])[0]

@@ -261,3 +261,18 @@ def test_a_file_that_another_program_saved_is_refused_with_its_line(judged, dama
     assert status == 1
     assert any(line.startswith(f"{path} {says}") for line in lines), lines
     assert not any("Traceback" in one or " crashed" in one for one in lines), lines
+
+
+def test_a_result_that_was_not_measured_under_the_profile_is_named(judged, damage):
+    """With its digest forged to match, and the provenance's, the record itself still says so."""
+    path = "results/environments/norms.json"
+    old = digests.sha256(judged.folder / path)
+    damage(path, (judged.folder / path).read_bytes().replace(b'"COMPATIBLE"', b'"AVX2"'))
+    new = digests.sha256(judged.folder / path)
+    for record in ("results/digests/measure_suite_norms.sha256", "results/provenance.json"):
+        content = (judged.folder / record).read_bytes()
+        damage(record, content.replace(old.encode(), new.encode()))
+    status, lines = judged.gate()
+    assert status == 1
+    [line] = [one for one in lines if one.startswith(f"{path}: ")]
+    assert "was not measured under the numerical profile: MKL_CBWR is 'AVX2'; make it" in line

@@ -331,6 +331,7 @@ def everything(wildcards=None):
         "controls": CONTROLS,
         "ledger": "results/ledger.csv",
         "missing": MISSING,
+        "environments": ENVIRONMENTS,
         "results": RESULTS,
         "comparison": COMPARISON,
         "page": "report/index.html",
