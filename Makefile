@@ -34,7 +34,7 @@ MOVED := $(shell test "$$(cat $(VENV)/place 2>/dev/null)" = "$$PWD $(PEERS)" || 
 
 
 .PHONY: help report test lint test-unit test-workflow test-pretrained test-page test-pipeline test-lesson \
-	test-report trained-models lock clean distclean FORCE
+	test-report trained-models rehearse lock clean distclean FORCE
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
@@ -44,6 +44,10 @@ report: $(VENV)/run.stamp ## Set up, measure, decide, and write report/index.htm
 
 trained-models: $(VENV)/dev.stamp ## Read real trained weights (about two hours); goes on where it was stopped
 	@$(IN_VENV) snakemake --cores $(CORES) trained_models
+
+rehearse: $(VENV)/run.stamp ## Measure as on other processors (about two hours); goes on where it was stopped
+	@tools/system-tools --emulator
+	@$(IN_VENV) posinfo rehearse
 
 # Two steps at a time: a browser, a pipeline that waits for its longest suite, and the models leave
 # much of a second core to the tests. The trained weights, which both need, are made before.
@@ -106,8 +110,8 @@ clean: ## Delete what runs and tests generate; environments stay
 	@rm -rf .pytest_cache .ruff_cache .hypothesis build src/posinfo.egg-info
 	@find src scripts tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null; true
 
-distclean: clean ## Delete the environments, real weights and their readings too
-	@rm -rf $(VENV) tests/report/node_modules weights results/pretrained
+distclean: clean ## Delete the environments, real weights, their readings and rehearsals too
+	@rm -rf $(VENV) tests/report/node_modules weights results/pretrained results/rehearsal
 
 FORCE:
 

@@ -24,6 +24,7 @@ from posinfo.cli import (
     comparing,
     controlling,
     measuring,
+    rehearsing,
     verifying,
 )
 from posinfo.cli.common import load_config
@@ -65,6 +66,7 @@ app.command()(comparing.diff)
 app.command()(accepting.accept)
 app.command()(citing.cite)
 app.command()(verifying.verify)
+app.command()(rehearsing.rehearse)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -20,11 +20,17 @@ from posinfo.errors import InputError, nearest
 from posinfo.gate import verdict_line
 from posinfo.parameters import ACCEPTED, READINGS_SCHEMA, SOURCE
 from posinfo.pretrained.accepted import ABOUT, READINGS, load
+from posinfo.rehearsal import result
+from posinfo.rehearsal import run as rehearsal
 from posinfo.schemas import table_fields
 from posinfo.tidy import read
 
 #: What can be accepted, and where it was measured.
-MEASURED = {"results": Path(RESULTS), "trained_models": Path("results", "pretrained")}
+MEASURED = {
+    "results": Path(RESULTS),
+    "trained_models": Path("results", "pretrained"),
+    "rehearsal": rehearsal.FOLDER,
+}
 #: What was accepted, when and why.
 CHANGES = ROOT / "baseline" / "CHANGES.md"
 
@@ -45,7 +51,8 @@ def accept(
 
     Only the results of a whole run of this working copy are accepted, in which everything holds;
     that they moved is no hindrance. What trained_models measured is accepted by that name, and is
-    what every run reads in place of measuring it. Commit the folder baseline to share it.
+    what every run reads in place of measuring it; what posinfo rehearse measured by the name
+    rehearsal, and the report shows it. Commit the folder baseline to share it.
 
     For example: posinfo accept --because "theta is computed in float64 now"
     """
@@ -53,10 +60,12 @@ def accept(
         raise InputError("what", f"{what!r} is unknown: {nearest(what, MEASURED)}")
     if not because.strip() and not dry_run:
         raise InputError("--because", "is needed: a sentence that says why they are right")
+    if what != "results" and results != RESULTS:
+        raise InputError("--results", "goes with results alone")
     if what == "trained_models":
-        if results != RESULTS:
-            raise InputError("--results", "goes with results alone")
         _accept_readings(because, dry_run)
+    elif what == "rehearsal":
+        _accept_rehearsal(because, dry_run)
     else:
         _accept_results(Path(results), because, dry_run)
 
@@ -159,6 +168,26 @@ def _accept_readings(because: str, dry_run: bool) -> None:
         changelog.append(CHANGES, changelog.entry(what, because, lines, mark))
     print(
         f"{what}: {len(found.records)} readings "
+        f"{'accepted' if changed else 'are the accepted ones already'}"
+    )
+
+
+def _accept_rehearsal(because: str, dry_run: bool) -> None:
+    what = "rehearsal"
+    folder = MEASURED[what]
+    found = result.load(folder)
+    changed = result.differs(folder)
+    count = len(found.configurations)
+    if dry_run:
+        said = "would be accepted" if changed else "are the accepted ones already"
+        typer.echo(f"{what}: {count} configurations {said}")
+        return
+    result.accept(folder)
+    if changed:
+        mark = sha256(folder / result.ABOUT)[:12]
+        changelog.append(CHANGES, changelog.entry(what, because, result.described(found), mark))
+    print(
+        f"{what}: {count} configurations "
         f"{'accepted' if changed else 'are the accepted ones already'}"
     )
 

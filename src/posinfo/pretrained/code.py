@@ -1,6 +1,7 @@
-"""A digest of the code that measures real weights: of what it does, not of how it is worded."""
+"""A digest of code: of what it does, not of how it is worded. Above all of what reads weights."""
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from posinfo.imports import library_files
@@ -12,17 +13,23 @@ MODULES = ("posinfo.pretrained.smollm", "posinfo.pretrained.minilm")
 ASIDE = ("posinfo/__init__.py",)
 
 
-def digest(source: str | Path) -> str:
-    """sha256 of the measuring code, without comments, docstrings and layout.
+def digest(
+    source: str | Path, modules: Iterable[str] = MODULES, aside: Sequence[str] = ASIDE
+) -> str:
+    """sha256 of measuring code, without comments, docstrings and layout.
 
     Parameters
     ----------
     source
         The folder that holds the package; it must be on the import path.
+    modules
+        The modules that measure.
+    aside
+        How paths begin, from ``source``, that do not count.
     """
     whole = hashlib.sha256()
-    for path in library_files(str(source), MODULES):
-        if path in ASIDE:
+    for path in library_files(str(source), modules):
+        if path.startswith(tuple(aside)):
             continue
         text = dumped(Path(source, path).read_text(encoding="utf-8"))
         whole.update(f"{path}\n{text}\n".encode())
