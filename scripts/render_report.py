@@ -39,6 +39,8 @@ if __name__ == "__main__":
             recorded=given.digests,
             environments=given.environments,
             implementations=snakemake.params.implementations,
+            portability=snakemake.params.portability,
+            rehearsed=snakemake.params.rehearsed,
         )
         templates = Path(given.templates[0]).parent
         write_atomically(snakemake.output.page, render(build(inputs), str(templates)))

@@ -17,6 +17,8 @@ import pytest
 
 from posinfo.captions import Caption
 from posinfo.claims import Claim, Inconsistency, Selector, Source, Weight
+from posinfo.rehearsal.compare import Changes
+from posinfo.rehearsal.result import Portability
 from posinfo.report import build, render
 from posinfo.report.inputs import Data, Inputs, Suite
 from posinfo.tidy import csv_text
@@ -24,6 +26,9 @@ from posinfo.tidy import csv_text
 HERE = Path(__file__).parent
 #: Text that would do harm if any of it were taken for markup.
 HOSTILE = "<script>document.title = 'owned'</script> \"'><img src=x onerror=alert(1)> & {{ 7*7 }}"
+
+#: A configuration of a rehearsal.
+HASWELL = {"machine": HOSTILE, "profile": HOSTILE, "threads": 1}
 
 _TITLES = {"case": "Case", "quantity": "Quantity", "subject": "Subject", "dtype": "Precision"}
 
@@ -187,6 +192,28 @@ def hostile_inputs(folder: Path) -> Inputs:
             name: {"packages": {HOSTILE: name}, "numerics": {"torch_threads": HOSTILE}}
             for name in ("norms", HOSTILE)
         },
+        portability=Portability(
+            [
+                {**HASWELL, "suite": HOSTILE, "case": HOSTILE, **Changes(2, 1, 1).record()},
+            ],
+            [
+                {
+                    **HASWELL,
+                    **Changes(2, 1, 1).record(),
+                    "claims": 1,
+                    "verdicts": 1,
+                    "changed": HOSTILE,
+                }
+            ],
+            {
+                "emulator": HOSTILE,
+                "packages": {"torch": HOSTILE},
+                "reference": {"model": HOSTILE},
+                "machines": {HOSTILE: HOSTILE},
+                "left_out": {HOSTILE: HOSTILE},
+            },
+        ),
+        portability_stands="stale",
         exhibits=[
             data("table", "words", "A01", records),
             data("figure", "curve", "A02", records, **drawn),

@@ -7,15 +7,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from posinfo import environment, gate, numerics
 from posinfo.claims import Claim, Selector
-from posinfo.cli import main
+from posinfo.cli import accepting, main
 from posinfo.errors import InputError
 from posinfo.rehearsal import compare, plan, result, run, worker
 from posinfo.rehearsal.compare import Changes
+from posinfo.report import inputs, view
+from posinfo.report.page import render_template
 from posinfo.rows import DECIDING, decide
 from posinfo.schemas import table_fields
 from posinfo.tidy import json_text, write, write_atomically
@@ -111,6 +114,14 @@ def test_a_row_whose_worst_is_elsewhere_says_only_how_much_more_of_its_bound_it_
     found = changes([row(measured=1 + 1e-7)], [row(measured=3 + 4e-7, reference=3.0)])
     assert (found.elsewhere, found.ulps, found.absolute, found.relative) == (1, 0, 0, 0)
     assert found.of_bound == pytest.approx(0.3)
+
+
+def test_another_number_in_a_column_of_the_suites_own_is_counted_apart():
+    found = changes([row(seed=4.0)], [row(seed=5.0)])
+    assert found == Changes(rows=1, moved=1, beside=1, others=0.25)
+    assert changes([row(seed=4.0)], [row(seed=None)]).others == 1
+    assert changes([row(seed=4.0)], [row(seed=math.nan)]).others == 1
+    assert changes([row(), row("o", seed=4.0)], [row(), row("o", seed=6.0)]).others == 0.5
 
 
 def test_a_lost_row_is_another_outcome_and_one_too_many_is_counted():
@@ -380,15 +391,23 @@ def test_a_reference_that_does_not_hold_is_refused(config, measured_folder, root
 
 
 def test_a_table_is_accepted_with_the_reason_and_stale_once_the_code_is_another(
-    config, measured_folder, tmp_path
+    config, measured_folder, tmp_path, monkeypatch
 ):
     summary(config, measured_folder)
-    target = tmp_path / "baseline"
-    assert result.accept("a new torch", measured_folder, target) == (1, True)
-    assert result.accept("again", measured_folder, target) == (1, False)
-    noted = (target / result.CHANGES).read_text(encoding="utf-8")
+    target, notes = tmp_path / "baseline", tmp_path / "CHANGES.md"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(result.accept, "__defaults__", (run.FOLDER, target))
+    monkeypatch.setattr(result.differs, "__defaults__", (run.FOLDER, target))
+    monkeypatch.setattr(accepting, "CHANGES", notes)
+    for because, options in (("never", ["--dry-run"]), ("a new torch", []), ("again", [])):
+        with pytest.raises(SystemExit) as ended:
+            main(["accept", "rehearsal", "--because", because, *options])
+        assert ended.value.code == 0
+        assert target.is_dir() == (because != "never")
+    noted = notes.read_text(encoding="utf-8")
     assert noted.count("a new torch") == 1
     assert "again" not in noted
+    assert "1 configurations of Haswell; 0 outcomes and 0 verdicts moved." in noted
     found = result.load(target)
     here = run.state(config)
     assert not found.stale(here)
@@ -425,3 +444,72 @@ def test_a_finished_suite_is_not_measured_again_but_by_other_code(tmp_path, monk
 def test_two_rehearsals_do_not_work_in_one_folder(tmp_path, config):
     with run._alone(tmp_path), pytest.raises(InputError, match="another rehearsal is at work"):
         run.run([], config, jobs=1, folder=tmp_path)
+
+
+# --- The page --------------------------------------------------------------------------------
+
+
+def test_the_page_shows_what_moved_and_what_did_not(config, measured_folder):
+    summary(config, measured_folder, [claim(2)])
+    found = view.portability(result.load(measured_folder), result.CURRENT)
+    [shown] = found.configurations
+    assert (shown.machine, shown.moved, shown.ulps, shown.outcomes) == ("Haswell", "1", "1", "–")
+    assert found.suites == (("norms", "0", "0", "1"),)
+    assert (found.kept, found.changed, found.outcomes) == ((), (), 0)
+    assert view.portability(None, "") is None
+
+
+def test_a_verdict_that_moved_is_on_the_page(config, measured_folder, root):
+    path = measured_folder / PLAIN.name / "norms.csv"
+    fields = table_fields(root / "workflow/schemas/suites/norms.yaml")
+    names = [field["name"] for field in fields]
+    rows = [dict.fromkeys(names) | one for one in (row(measured=1.1), row("other"))]
+    write(path, rows, fields)
+    [one] = summary(config, measured_folder, [claim(2)])
+    assert result.breaks(one)
+    found = view.portability(result.load(measured_folder), result.CURRENT)
+    assert found.changed == ("Haswell, profile off, 2 threads: kept: verified → undecided",)
+    assert found.outcomes == 1
+
+
+@pytest.mark.parametrize(
+    ("stands", "says"),
+    [(result.CURRENT, ""), (result.SAME_ROWS, "measured the same rows as before"),
+     (result.STALE, "<strong>Stale:</strong>")],
+)  # fmt: skip
+def test_the_page_says_how_the_table_stands_to_the_code_of_now(
+    config, measured_folder, root, stands, says
+):
+    summary(config, measured_folder, [claim(2)])
+    found = view.portability(result.load(measured_folder), stands)
+    html = render_template(
+        str(root / "workflow/report"),
+        "portability.html.j2",
+        page=SimpleNamespace(portability=found),
+    )
+    assert html.count("Other outcomes") == 1
+    assert "Not everything came out the same" not in html
+    for text in ("measured the same rows as before", "<strong>Stale:</strong>"):
+        assert (text in html) == (text == says)
+    assert "<tr><th scope=row>Haswell<td>off<td>2<td>1<td>1<td>" in html
+
+
+def test_a_broken_table_is_a_problem_of_the_page_and_no_crash(measured_folder, config):
+    summary(config, measured_folder)
+    path = measured_folder / result.ABOUT
+    read = inputs._portability
+    assert read(str(measured_folder), run.state(config), [])[1:] == (result.CURRENT, [])
+    assert read(str(measured_folder), {"code": "0"}, [])[1:] == (result.STALE, [])
+    assert read("", {}, []) == (None, "", [])
+    for content in ("", "[]", '{"code": "0"}', '{"tables": 3}'):
+        path.write_text(content, encoding="utf-8")
+        found, _, [line] = read(str(measured_folder), run.state(config), [])
+        assert found is None
+        assert line.startswith(str(path))
+
+
+def test_the_accepted_table_can_be_read_and_is_what_its_record_says(root):
+    found = result.load(root / "baseline/portability")
+    machines = {one["machine"] for one in found.configurations}
+    assert len(machines - {NATIVE.name}) >= 2
+    assert not any(result.breaks(one) for one in found.configurations)

@@ -29,6 +29,7 @@ from posinfo.imports import library_files
 from posinfo.parameters import suite_parameters, weight_files
 from posinfo.pretrained import code, plan
 from posinfo.pretrained.sources import SOURCES
+from posinfo.rehearsal import run as rehearsal
 from posinfo.schemas import fields_by_name, load_yaml
 from posinfo.workspace import pass_on
 
@@ -314,6 +315,22 @@ def packages_of_suites(wildcards):
     """For each suite that can do without some packages, which of them it has."""
     told = {suite: suite_parameters(config, suite) for suite in SUITES}
     return {suite: known["packages"] for suite, known in told.items() if "packages" in known}
+
+
+def accepted_rehearsal(wildcards):
+    """The rehearsal that was accepted: nothing where there is none."""
+    folder = "baseline/portability"
+    return files_in(folder) if os.path.isdir(in_workflow(folder)) else []
+
+
+def folder_of_rehearsal(wildcards):
+    """Where it lies; empty where there is none."""
+    return os.path.dirname(next(iter(accepted_rehearsal(wildcards)), ""))
+
+
+def state_of_rehearsal(wildcards):
+    """What a rehearsal of now would rest on: of another code the accepted one is stale."""
+    return rehearsal.state(config)
 
 
 def state_of_code(wildcards):

@@ -77,6 +77,8 @@ rule render_report:
         table_schemas=files_in("workflow/schemas/tables"),
         figure_schemas=files_in("workflow/schemas/figures"),
         missing_schema=MISSING_SCHEMA,
+        portability=accepted_rehearsal,
+        portability_schemas=files_in("workflow/schemas/portability"),
     output:
         page="report/index.html",
         digest="results/digests/render_report.sha256",
@@ -86,5 +88,7 @@ rule render_report:
         "../../environment.yml"
     params:
         implementations=config["implementations"],
+        portability=folder_of_rehearsal,
+        rehearsed=state_of_rehearsal,
     script:
         "../../scripts/render_report.py"

@@ -7,7 +7,7 @@ from typing import Any
 
 from posinfo.claims import Claim
 from posinfo.ledger import decide_claims
-from posinfo.rows import KEY
+from posinfo.rows import COLUMNS, DECIDING, KEY
 from posinfo.tidy import number_text
 
 Record = Mapping[str, Any]
@@ -34,6 +34,8 @@ class Changes:
         Rows that moved and whose reference or bound is another one, too: the row is the worst of
         many comparisons, and the worst is another one now. Their measured values are of different
         things, so that the changes below leave them out, but for the share of the bound.
+    beside
+        Rows that moved in other columns alone: what was measured, and what decides, is the same.
     not_finite
         Rows that moved to, or from, a measured value that is NaN, infinite or missing.
     texts
@@ -51,6 +53,8 @@ class Changes:
     of_bound
         Largest change of a measured value as a share of the row's bound. Of rows whose worst is
         elsewhere, and of those that must exceed their bound, the change of the column ``ratio``.
+    others
+        Largest relative change of a number in the columns that only its suite has.
     """
 
     rows: int = 0
@@ -59,6 +63,7 @@ class Changes:
     lost: int = 0
     added: int = 0
     elsewhere: int = 0
+    beside: int = 0
     not_finite: int = 0
     texts: int = 0
     outcomes: int = 0
@@ -66,6 +71,7 @@ class Changes:
     absolute: float = 0.0
     relative: float = 0.0
     of_bound: float = 0.0
+    others: float = 0.0
 
     def record(self) -> dict[str, Any]:
         """The changes as columns."""
@@ -141,12 +147,29 @@ def _change(before: Record | None, after: Record | None) -> Changes:
         rows=1,
         moved=1,
         elsewhere=int(elsewhere),
+        beside=int(all(before[name] == after[name] for name in DECIDING)),
         # A row of texts has no number in either.
         not_finite=int(not finite and not (old is None and new is None)),
         texts=int(before["measured_text"] != after["measured_text"]),
         outcomes=int(before["outcome"] != after["outcome"]),
+        others=_others(before, after),
         **sizes,
     )
+
+
+def _others(before: Record, after: Record) -> float:
+    """The largest relative change of a number that is in none of the columns that all suites have.
+
+    One that was zero, or is no number now, changes the scale of nothing, and counts as one.
+    """
+    changes = [0.0]
+    for name in before:
+        old, new = before[name], after.get(name)
+        if name in COLUMNS or old == new or not isinstance(old, (int, float)):
+            continue
+        known = isinstance(new, (int, float)) and math.isfinite(new) and math.isfinite(old)
+        changes.append(abs(new - old) / abs(old) if known and old else 1.0)
+    return max(changes)
 
 
 def _cells(row: Record) -> list[str]:

@@ -4,7 +4,6 @@ import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +25,6 @@ ACCEPTED = SOURCE.parent / "baseline" / "portability"
 #: The files: a row a configuration, suite and case; a row a configuration; what they rest on.
 CASES, CONFIGURATIONS, ABOUT = "cases.csv", "configurations.csv", "about.json"
 FILES = (CASES, CONFIGURATIONS, ABOUT)
-#: What was accepted, when and why.
-CHANGES = "CHANGES.md"
 
 #: How a table stands to the code of now: made of it; of other code, which still measures the same
 #: rows where it was made; or of other code and rows.
@@ -241,8 +238,15 @@ def load(folder: str | Path = ACCEPTED) -> Portability:
         raise InputError(str(path), f"cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise InputError(str(path), f"is no JSON: {error}") from error
-    needed = ("code", "settings", "packages", "emulator", "machines", "left_out", "rows", "tables")
-    missing = [key for key in needed if not isinstance(about, dict) or key not in about]
+    needed = {
+        "code": str, "settings": str, "emulator": str, "packages": dict, "reference": dict,
+        "machines": dict, "left_out": dict, "rows": dict, "tables": dict,
+    }  # fmt: skip
+    missing = [
+        key
+        for key, kind in needed.items()
+        if not isinstance(about, dict) or not isinstance(about.get(key), kind)
+    ]
     if missing:
         raise InputError(str(path), f"does not say: {', '.join(missing)}")
     fields = fields_by_name(schemas())
@@ -260,37 +264,30 @@ def load(folder: str | Path = ACCEPTED) -> Portability:
     return Portability(tables[CASES], tables[CONFIGURATIONS], about)
 
 
-def accept(because: str, source: Path = run.FOLDER, target: Path = ACCEPTED) -> tuple[int, bool]:
-    """Make a table the accepted one, with a line in the list of changes.
-
-    Returns
-    -------
-    tuple
-        Number of configurations, and whether it is another table than before.
-
-    Raises
-    ------
-    InputError
-        If there is no table, or it was changed by hand.
-    """
-    found = load(source)
-    changed = any(
+def differs(source: Path = run.FOLDER, target: Path = ACCEPTED) -> bool:
+    """Whether a table is another one than the accepted one."""
+    return any(
         not (target / name).is_file()
         or digests.sha256(target / name) != digests.sha256(source / name)
         for name in FILES
     )
+
+
+def accept(source: Path = run.FOLDER, target: Path = ACCEPTED) -> None:
+    """Make a table, which :func:`load` has read, the accepted one."""
     target.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         shutil.copyfile(source / name, target / name)
-    if changed:
-        path = target / CHANGES
-        before = path.read_text(encoding="utf-8") if path.is_file() else "# What was accepted\n"
-        day = datetime.now(UTC).date().isoformat()
-        about = found.about
-        write_atomically(
-            path,
-            f"{before.rstrip()}\n\n- {day}: {' '.join(because.split())}\n  "
-            f"{len(found.configurations)} configurations, code `{about['code'][:12]}`, torch "
-            f"{about['packages']['torch']}, {about['emulator'] or 'no emulator'}.\n",
-        )
-    return len(found.configurations), changed
+
+
+def described(found: Portability) -> list[str]:
+    """What the list of changes says of a table, a line each."""
+    about = found.about
+    counts = {name: sum(row[name] for row in found.configurations) for name in
+              ("outcomes", "verdicts")}  # fmt: skip
+    return [
+        f"{len(found.configurations)} configurations of {', '.join(about['machines'])}; "
+        f"{counts['outcomes']} outcomes and {counts['verdicts']} verdicts moved.",
+        f"Code `{about['code'][:12]}`, torch {about['packages'].get('torch', 'not known')}, "
+        f"{about['emulator'] or 'no emulator'}.",
+    ]

@@ -15,6 +15,8 @@ from posinfo.catalogue import listing
 from posinfo.claims import Claim, Inconsistency, load_entries
 from posinfo.errors import InputError
 from posinfo.gate import file_lines, missing_lines
+from posinfo.rehearsal import result as rehearsal
+from posinfo.rehearsal.result import Portability
 from posinfo.schemas import fields_by_name, load_yaml, table_fields
 from posinfo.tidy import Fields, read, read_all
 
@@ -74,6 +76,8 @@ class Inputs:
     environments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     changes: Sequence[Record] = ()
     changes_path: str = ""
+    portability: Portability | None = None
+    portability_stands: str = ""
 
 
 def read_inputs(
@@ -100,6 +104,8 @@ def read_inputs(
     recorded: Sequence[str] = (),
     implementations: Sequence[Mapping[str, Any]] = (),
     environments: Sequence[str] = (),
+    portability: str = "",
+    rehearsed: Mapping[str, str] | None = None,
 ) -> Inputs:
     """Read rows, controls, ledger, claims, tables and figures.
 
@@ -122,6 +128,10 @@ def read_inputs(
         Those of the config.
     environments
         Paths of what the measuring jobs wrote of their processes, each named after its suite.
+    portability
+        The folder of the accepted rehearsal, if there is one.
+    rehearsed
+        What a rehearsal of now would rest on, by :func:`posinfo.rehearsal.run.state`.
 
     Raises
     ------
@@ -158,6 +168,8 @@ def read_inputs(
     loaded, inconsistencies = load_entries(claims, load_yaml(claims_schema))
     facts, unreadable = environment.read_all(environments)
     problems += unreadable
+    table, stands, unreadable = _portability(portability, rehearsed or {}, suites)
+    problems += unreadable
     exhibits = []
     for key, caption in captioned.items():
         reason = reasons.get((caption.kind, key), "")
@@ -186,7 +198,24 @@ def read_inputs(
         environments={
             Path(path).stem: found for path, found in zip(environments, facts, strict=True)
         },
+        portability=table,
+        portability_stands=stands,
     )
+
+
+def _portability(
+    folder: str, rehearsed: Mapping[str, str], suites: Sequence[str]
+) -> tuple[Portability | None, str, list[str]]:
+    """The accepted rehearsal, how it stands to the code of now, and what is wrong with it."""
+    if not folder:
+        return None, "", []
+    try:
+        found = rehearsal.load(folder)
+    except InputError as error:
+        return None, "", [str(error)]
+    if not found.stale(rehearsed):
+        return found, rehearsal.CURRENT, []
+    return found, rehearsal.SAME_ROWS if found.same_rows(suites) else rehearsal.STALE, []
 
 
 def _suite(path: str, fields: Fields) -> Suite:

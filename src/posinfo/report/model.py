@@ -343,6 +343,68 @@ class ChangesView:
 
 
 @dataclass(frozen=True)
+class PortabilityRow:
+    """What one processor, with settings, makes of the rows: cells as text."""
+
+    machine: str
+    profile: str
+    threads: str
+    moved: str
+    ulps: str
+    of_bound: str
+    outcomes: str
+    verdicts: str
+
+
+@dataclass(frozen=True)
+class AsARun:
+    """Where the profile is in effect on one thread: the most rows that moved, and how far."""
+
+    moved: str
+    ulps: str
+    of_bound: str
+    all_kept: bool
+
+
+@dataclass(frozen=True)
+class PortabilityView:
+    """What a rehearsal on other processors found.
+
+    Attributes
+    ----------
+    stands
+        ``current``, ``same rows`` or ``stale``: see :mod:`posinfo.rehearsal.result`.
+    rows, claims
+        How many rows were compared, and how many claims decided, in each configuration.
+    as_a_run
+        What is said of the configurations that measure as a run does; None if there are none.
+    machines
+        The processors by the names that rows carry, with what they are.
+    suites
+        Suites with the most rows that moved in one configuration with the profile, on one thread
+        and on two, and without it; those in which none moved are named in ``kept`` alone.
+    changed
+        Verdicts that are others, with where.
+    """
+
+    stands: str
+    reference: str
+    emulator: str
+    torch: str
+    rows: str
+    claims: str
+    as_a_run: AsARun | None
+    machines: tuple[Term, ...]
+    configurations: tuple[PortabilityRow, ...]
+    suites: tuple[tuple[str, ...], ...]
+    kept: tuple[str, ...]
+    left_out: tuple[Term, ...]
+    changed: tuple[str, ...]
+    outcomes: int
+    folder: str
+
+
+@dataclass(frozen=True)
 class Page:
     """The whole report."""
 
@@ -369,6 +431,7 @@ class Page:
     methods: Methods
     environments: tuple[EnvironmentView, ...]
     changes: ChangesView
+    portability: PortabilityView | None
     faults: int
     controlled: int
     controls_path: str

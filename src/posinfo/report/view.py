@@ -14,12 +14,14 @@ from posinfo.errors import InputError
 from posinfo.extras import advice
 from posinfo.gate import comparison_lines, control_lines, problems
 from posinfo.ledger import select
-from posinfo.numbers_text import significant
+from posinfo.numbers_text import at_most, significant
+from posinfo.rehearsal.result import Portability, as_a_run, moved_of
 from posinfo.report import words
 from posinfo.report.changes import changes_view
 from posinfo.report.grids import Row, row_group, table_grid
 from posinfo.report.inputs import THEMES, Data, Inputs, Record, Suite
 from posinfo.report.model import (
+    AsARun,
     ClaimLink,
     ClaimView,
     Control,
@@ -35,6 +37,8 @@ from posinfo.report.model import (
     Mark,
     Methods,
     Page,
+    PortabilityRow,
+    PortabilityView,
     Read,
     Section,
     Side,
@@ -161,6 +165,7 @@ def build(inputs: Inputs) -> Page:
         methods=methods(inputs.suites),
         environments=environments(inputs.environments),
         changes=changes_view(inputs.changes, inputs.changes_path),
+        portability=portability(inputs.portability, inputs.portability_stands),
         faults=len({row["fault"] for row in inputs.controls}),
         controlled=len(inputs.controls),
         controls_path=inputs.controls_path,
@@ -614,3 +619,88 @@ def environments(found: Mapping[str, Mapping[str, Any]]) -> tuple[EnvironmentVie
         EnvironmentView(tuple(names) if len(views) > 1 else (), packages, settings)
         for (packages, settings), names in views.items()
     )
+
+
+def portability(found: Portability | None, stands: str) -> PortabilityView | None:
+    """What a rehearsal on other processors found; None if none was accepted.
+
+    Parameters
+    ----------
+    found
+        The accepted rehearsal.
+    stands
+        How it stands to the code of now.
+    """
+    if found is None or not found.configurations:
+        return None
+    about, rows = found.about, found.configurations
+    settings = (("on", 1), ("on", 2), ("off", None))
+    by_suite = {
+        suite: [_most_moved(found.cases, suite, profile, threads) for profile, threads in settings]
+        for suite in dict.fromkeys(case["suite"] for case in found.cases)
+    }
+    return PortabilityView(
+        stands=stands,
+        reference=about["reference"].get("model", "not known"),
+        emulator=about["emulator"],
+        torch=about["packages"].get("torch", "not known"),
+        rows=significant(rows[0]["rows"]),
+        claims=significant(rows[0]["claims"]),
+        as_a_run=_as_a_run([row for row in rows if as_a_run(row)]),
+        machines=tuple(Term(name, title) for name, title in about["machines"].items()),
+        configurations=tuple(map(_portability_row, rows)),
+        suites=tuple(
+            (suite, *(significant(count) for count in counts))
+            for suite, counts in by_suite.items()
+            if any(counts)
+        ),
+        kept=tuple(suite for suite, counts in by_suite.items() if not any(counts)),
+        left_out=tuple(Term(suite, why) for suite, why in about["left_out"].items()),
+        changed=tuple(
+            f"{row['machine']}, profile {row['profile']}, {row['threads']} threads: "
+            f"{row['changed']}"
+            for row in rows
+            if row["changed"]
+        ),
+        outcomes=sum(row["outcomes"] + row["added"] for row in rows),
+        folder="baseline/portability",
+    )
+
+
+def _as_a_run(rows: Sequence[Record]) -> AsARun | None:
+    """What is said of the configurations that measure as a run does."""
+    if not rows:
+        return None
+    moved = max(map(moved_of, rows))
+    return AsARun(
+        significant(moved),
+        *(at_most(max(row[name] for row in rows), 2) for name in ("ulps", "of_bound")),
+        all_kept=not moved,
+    )
+
+
+def _portability_row(row: Record) -> PortabilityRow:
+    """A configuration's cells; what did not change at all is a dash."""
+    changes = [significant(row[name], 2) if row[name] else "–" for name in ("ulps", "of_bound")]
+    moved = significant(moved_of(row))
+    if row["beside"]:
+        moved += f" ({significant(moved_of(row) - row['beside'])})"
+    counts = [
+        significant(count) if count else "–"
+        for count in (row["outcomes"] + row["added"], row["verdicts"])
+    ]
+    return PortabilityRow(
+        row["machine"], row["profile"], str(row["threads"]), moved, *changes, *counts
+    )
+
+
+def _most_moved(cases: Sequence[Record], suite: str, profile: str, threads: int | None) -> int:
+    """The most rows of a suite that moved in one configuration with this setting."""
+    counts: dict[tuple[str, int], int] = {}
+    for case in cases:
+        if (case["suite"], case["profile"]) != (suite, profile):
+            continue
+        if threads in (None, case["threads"]):
+            key = (case["machine"], case["threads"])
+            counts[key] = counts.get(key, 0) + moved_of(case)
+    return max(counts.values(), default=0)
