@@ -49,7 +49,8 @@ class Changes:
     absolute
         Largest absolute change of a measured value.
     relative
-        The same relative to the reference's value; rows that are to be zero are left out.
+        The same relative to the reference's value, or one where that is zero; rows that are to be
+        zero are left out.
     of_bound
         Largest change of a measured value as a share of the row's bound. Of rows whose worst is
         elsewhere, and of those that must exceed their bound, the change of the column ``ratio``.
@@ -140,7 +141,7 @@ def _change(before: Record | None, after: Record | None) -> Changes:
         sizes["absolute"] = distance
         if before["reference"]:
             sizes["ulps"] = distance / ulp(old)
-            sizes["relative"] = distance / abs(old) if old else math.inf
+            sizes["relative"] = distance / abs(old) if old else 1.0
         if before["bound"] and before["relation"] == "within":
             sizes["of_bound"] = distance / before["bound"]
     return Changes(
