@@ -38,6 +38,6 @@ if __name__ == "__main__":
             claims=load_claims(given.claims, load_yaml(given.claims_schema)),
             basis=basis,
             source=told.source,
-            spreads=told.config["comparison"]["spreads"],
+            **told.config["comparison"],
         ).records()
         write(snakemake.output.csv, records, table_fields(given.schema))

@@ -89,7 +89,7 @@ def refused(schema: dict[str, Any], damaged: bytes) -> str:
 SOME = (
     "suites/norms", "suites/pretrained", "controls/claim-controls", "tables/offset-test",
     "tables/sources", "figures/mechanism", "figures/detection-matrix", "ledger", "missing",
-    "training", "readings", "comparison",
+    "training", "readings", "comparison", "portability/cases",
 )  # fmt: skip
 
 

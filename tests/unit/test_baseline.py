@@ -20,7 +20,7 @@ from posinfo.cli import main
 from posinfo.errors import InputError
 from posinfo.imports import library_files
 from posinfo.report.changes import changes_view
-from posinfo.schemas import table_fields, table_schema
+from posinfo.schemas import load_yaml, table_fields, table_schema
 from posinfo.tidy import read, write
 
 SUITE = "suites/norms.csv"
@@ -283,7 +283,7 @@ def test_keys_of_the_config_are_named_where_a_file_depends_on_them(now, root, co
     then = other(now, config=config | {"suites": suites})
     assert kinds("suites/shapes.csv", now, then, root) == {}
     assert "suites.norms.tolerance" in kinds(SUITE, now, then, root)["config"]
-    then = other(now, config=config | {"comparison": {"spreads": 3.0}})
+    then = other(now, config=config | {"comparison": {"spreads": 3.0, "of_bound": 0.5}})
     assert kinds(SUITE, now, then, root) == {}
     then = other(now, config=config | {"decoder": config["decoder"] | {"width": 8}})
     assert kinds(SUITE, now, then, root) == {}
@@ -324,8 +324,8 @@ def test_versions_profile_machine_and_processor_are_told_apart(now, root):
         assert set(kinds(SUITE, now, other(now, **facts), root)) == {kind}
 
 
-def standings(old, new, schemas, then, now, root, spreads=1.0) -> list[str]:
-    judged = judge(compare(old, new, schemas), then, now, root / "src", spreads)
+def standings(old, new, schemas, then, now, root, spreads=1.0, of_bound=0.02) -> list[str]:
+    judged = judge(compare(old, new, schemas), then, now, root / "src", spreads, of_bound)
     return [one.standing for one in judged]
 
 
@@ -334,7 +334,7 @@ def standings(old, new, schemas, then, now, root, spreads=1.0) -> list[str]:
     [
         ({}, judging.MOVED),
         ({"code": {}}, judging.MOVED),
-        ({"cpu": {"vendor": "C"}}, judging.MOVED),
+        ({"cpu": {"vendor": "C"}}, judging.MOVED),  # by too much for another processor
         ({"system": {"machine": "x86_64", "libc": "other"}}, judging.MOVED),
         ({"torch": "2.14.0"}, judging.BENEATH),
         ({"system": {"machine": "aarch64"}}, judging.BENEATH),
@@ -382,6 +382,51 @@ def trained(measured: float, lowest: float, highest: float) -> dict:
 
 def of_training(was: dict, now: dict, column: str = "measured") -> Change:
     return Change("suites/trained.csv", "value", column=column, row=now, was=was)
+
+
+@pytest.mark.parametrize("facts", [
+    {"cpu": {"vendor": "C"}}, {"system": {"machine": "x86_64", "libc": "other"}},
+])  # fmt: skip
+def test_another_processor_or_system_may_move_a_row_by_a_share_of_its_bound(
+    old, new, schemas, now, root, facts
+):
+    """``measured``, ``error`` and ``ratio`` of one row differ."""
+    then = other(now, **facts)
+    lay(new, schemas, rows_of(1.0, 2.0, 3.019), claim_rows(**{"a-claim": "verified"}))
+    assert standings(old, new, schemas, then, now, root) == [judging.PROCESSOR] * 3
+    assert standings(old, new, schemas, now, now, root) == [judging.MOVED] * 3
+    lay(new, schemas, rows_of(1.0, 2.0, 3.021), claim_rows(**{"a-claim": "verified"}))
+    assert standings(old, new, schemas, then, now, root) == [judging.MOVED] * 3
+
+
+@pytest.mark.parametrize("column", ["outcome", "relation", "measured_text", "ratio"])
+def test_what_a_row_asserts_moves_on_no_processor(column):
+    row = rows_of(1.0)[0]
+    now = row | {column: None if column == "ratio" else "other"}
+    for changed in ("measured", column):
+        change = Change(SUITE, "value", column=changed, row=now, was=row)
+        assert not judging.within_bound(change, 1.0)
+    assert judging.within_bound(Change(SUITE, "value", column="measured", row=row, was=row), 0.0)
+
+
+def test_a_row_without_a_bound_may_differ_in_what_is_measured_beside():
+    row = rows_of(1.0)[0] | {"ratio": None, "bound": None, "relation": "equals"}
+    for column, relative, may in (
+        ("scale", 0.01, True), ("scale", 0.03, False), ("scale", None, False),
+        ("measured", 0.0, False), ("outcome", None, False),
+    ):  # fmt: skip
+        change = Change(SUITE, "value", column=column, relative=relative, row=row, was=row)
+        assert judging.within_bound(change, 0.02) is may
+
+
+def test_the_rehearsal_stays_well_within_what_another_processor_may_do(root):
+    """Under the profile and on one thread, as a run measures."""
+    fields = table_fields(root / "workflow/schemas/portability/configurations.yaml")
+    rows = read(root / "baseline/portability/configurations.csv", fields)
+    as_a_run = [row["of_bound"] for row in rows if (row["profile"], row["threads"]) == ("on", 1)]
+    assert len(as_a_run) > 2
+    allowed = load_yaml(root / "config/config.yaml")["comparison"]["of_bound"]
+    assert max(as_a_run) <= 0.75 * allowed
 
 
 def test_training_may_move_as_far_as_both_spreads_reach():
@@ -500,7 +545,7 @@ def test_a_damaged_record_is_one_line(folder, content):
 
 def test_nothing_accepted_is_one_change(tmp_path, old, schemas, now, root):
     found = compared(tmp_path / "none", old, schemas=schemas, claims=(), basis=now,
-                     source=root / "src", spreads=1.0)  # fmt: skip
+                     source=root / "src", spreads=1.0, of_bound=0.02)  # fmt: skip
     assert [one.standing for one in found.judged] == [judging.UNREADABLE]
     assert "does not exist" in found.comparison.changes[0].new
 

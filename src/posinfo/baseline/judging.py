@@ -1,8 +1,9 @@
 """What becomes of a difference: whether it was promised not to be, and why it can be there.
 
 Bytes are promised of what is measured with the accepted config, in the accepted versions, under
-the numerical profile, on an x86-64 processor; training is promised to its seeds' spread. What is
-made of rows (ledger, controls, tables, figures) is promised as its rows are.
+the numerical profile, on the same kind of x86-64 processor and system; on others rows are promised
+to a share of their bounds, and training everywhere to its seeds' spread. What is made of rows
+(ledger, controls, tables, figures) is promised as its rows are.
 """
 
 from collections import Counter
@@ -21,6 +22,9 @@ MOVED = "moved"
 CONFIG = "other config"
 #: Versions, profile or machine are others than the accepted ones, of which no bytes are promised.
 BENEATH = "other versions or machine"
+#: It was measured on another kind of processor or with another C library, which have sines and
+#: roots of their own, and its row uses about as much of its bound.
+PROCESSOR = "other processor or system"
 #: It rests on training and lies within the spread of the seeds.
 TRAINING = "within the spread of training"
 #: It follows from a suite whose rows differ, and which is judged itself.
@@ -31,7 +35,7 @@ WORDING = "other words"
 UNREADABLE = "unreadable"
 
 #: In the order in which they are shown.
-STANDINGS = (MOVED, UNREADABLE, BENEATH, TRAINING, CONFIG, FOLLOWS, WORDING)
+STANDINGS = (MOVED, UNREADABLE, BENEATH, PROCESSOR, TRAINING, CONFIG, FOLLOWS, WORDING)
 
 #: Suites whose rows rest on training, which differs between machines.
 TRAINED_SUITES = ("suites/trained.csv",)
@@ -39,6 +43,9 @@ TRAINED_SUITES = ("suites/trained.csv",)
 #: numbers of such a row are those of its seeds, too, and stand under its own assertion.
 LOWEST, HIGHEST = "lowest", "highest"
 _OF_SEEDS = ("measured", "reference", "error", "bound", "ratio", LOWEST, HIGHEST)
+
+#: What of a row says what it asserts and what came of it.
+_ASSERTION = ("relation", "outcome", "evidence", "basis", "measured_text", "reference_text")
 
 #: Columns of the ledger that hold words, with numbers from rows in them.
 _PROSE = (
@@ -89,6 +96,7 @@ def judge(
     new: Mapping[str, Any] | None,
     source: Path,
     spreads: float,
+    of_bound: float,
 ) -> list[Judged]:
     """Judge every change of a comparison.
 
@@ -102,6 +110,8 @@ def judge(
         The folder that holds the package of now.
     spreads
         By how many times the spreads of both runs' seeds, added up, training may move a value.
+    of_bound
+        By which share of its bound another kind of processor may move a row.
     """
     files = Counter(change.file for change in comparison.changes)
     known = {name: causes(name, old, new, source) if new else [] for name in files}
@@ -109,7 +119,7 @@ def judge(
     return [
         Judged(
             change,
-            _standing(change, known[change.file], suites, spreads),
+            _standing(change, known[change.file], suites, spreads, of_bound),
             _why(change, known[change.file], suites),
         )
         for change in comparison.changes
@@ -117,7 +127,11 @@ def judge(
 
 
 def _standing(
-    change: Change, beneath: Sequence[Cause], suites: Sequence[str], spreads: float
+    change: Change,
+    beneath: Sequence[Cause],
+    suites: Sequence[str],
+    spreads: float,
+    of_bound: float,
 ) -> str:
     kinds = {cause.kind for cause in beneath}
     if change.kind == "unreadable":
@@ -127,6 +141,8 @@ def _standing(
             return CONFIG
         if change.file in TRAINED_SUITES and within_spread(change, spreads):
             return TRAINING
+        if kinds & {"CPU", "system"} and within_bound(change, of_bound):
+            return PROCESSOR
     elif suites:
         return FOLLOWS
     elif "config" in kinds:
@@ -147,6 +163,31 @@ def within_spread(change: Change, spreads: float) -> bool:
     if change.kind != "value" or change.column not in _OF_SEEDS:
         return False
     return means_within_spread(change.was, change.row, spreads)
+
+
+def within_bound(change: Change, share: float) -> bool:
+    """Whether a row that another kind of processor measured uses about as much of its bound.
+
+    All that says what it asserts is the same, and its column ``ratio`` differs by at most
+    ``share``; so does the error of a row ``within`` a bound, over that bound. A row that is the
+    worst of many cases may name another case as the worst. Of a row without a bound only what is measured beside
+    what it asserts may differ, by that share of itself.
+    """
+    if change.kind != "value" or change.column in _ASSERTION:
+        return False
+    rows = (change.was, change.row)
+    if any(change.was.get(name) != change.row.get(name) for name in _ASSERTION):
+        return False
+    if all(row.get("ratio") is None for row in rows):
+        beside = change.column not in ("measured", "reference", "error", "bound")
+        return beside and change.relative is not None and change.relative <= share
+    numbers = [[row.get(name) for name in ("measured", "reference", "bound")] for row in rows]
+    shares = [row.get("ratio") for row in rows]
+    if change.row["relation"] == "within":
+        shares += [
+            None if None in row or not row[2] else abs(row[0] - row[1]) / row[2] for row in numbers
+        ]
+    return None not in shares and max(shares) - min(shares) <= share
 
 
 def means_within_spread(

@@ -33,6 +33,7 @@ def compared(
     basis: Mapping[str, Any] | None,
     source: str | Path,
     spreads: float,
+    of_bound: float,
     files: Iterable[str] | None = None,
 ) -> Compared:
     """Compare results with the accepted ones and judge every change.
@@ -45,7 +46,7 @@ def compared(
         See :func:`posinfo.baseline.comparing.compare`.
     basis
         What the results rest on, None if that is not known.
-    source, spreads
+    source, spreads, of_bound
         See :func:`posinfo.baseline.judging.judge`.
     files
         Names of the files to compare; all if None.
@@ -64,4 +65,4 @@ def compared(
         kept = [name for name in record["files"] if name != accepted.PAGE_IDS]
         files = dict.fromkeys([*layout.names(baseline), *kept, *layout.names(results)])
     found = compare(baseline, results, schemas, files=files, claims=claims)
-    return Compared(found, judge(found, record, basis, Path(source), spreads))
+    return Compared(found, judge(found, record, basis, Path(source), spreads, of_bound))

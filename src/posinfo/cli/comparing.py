@@ -85,7 +85,7 @@ def compare_with(against: Path, results: str | Path, names: Sequence[str]) -> Co
         claims=claims,
         basis=basis.load(path) if path.is_file() else None,
         source=SOURCE,
-        spreads=config["comparison"]["spreads"],
+        **config["comparison"],
         files=[_named(name, known) for name in names] or None,
     )
 

@@ -20,7 +20,11 @@ MEANINGS = {
     judging.UNREADABLE: "a file cannot be read",
     judging.BENEATH: (
         "measured with other versions of packages, outside of the numerical profile, or on another "
-        "kind of processor, of which no equal bytes are promised"
+        "kind of machine, of which nothing is promised"
+    ),
+    judging.PROCESSOR: (
+        "measured on another x86-64 processor or with another C library, by about the same share of "
+        "the bounds"
     ),
     judging.TRAINING: "measured on decoders that were trained anew, and as close as seeds are",
     judging.CONFIG: "measured with another config, as was asked for",
