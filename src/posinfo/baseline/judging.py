@@ -170,8 +170,8 @@ def within_bound(change: Change, share: float) -> bool:
 
     All that says what it asserts is the same, and its column ``ratio`` differs by at most
     ``share``; so does the error of a row ``within`` a bound, over that bound. A row that is the
-    worst of many cases may name another case as the worst. Of a row without a bound only what is measured beside
-    what it asserts may differ, by that share of itself.
+    worst of many cases may name another case as the worst. Of a row without a bound only what
+    is measured beside what it asserts may differ, by that share of itself.
     """
     if change.kind != "value" or change.column in _ASSERTION:
         return False

@@ -23,8 +23,8 @@ MEANINGS = {
         "kind of machine, of which nothing is promised"
     ),
     judging.PROCESSOR: (
-        "measured on another x86-64 processor or with another C library, by about the same share of "
-        "the bounds"
+        "measured on another x86-64 processor or with another C library, and uses about the same "
+        "share of its bound"
     ),
     judging.TRAINING: "measured on decoders that were trained anew, and as close as seeds are",
     judging.CONFIG: "measured with another config, as was asked for",
