@@ -63,7 +63,8 @@ def test_numbers_that_code_moved_are_red_until_they_are_accepted(project):
     *_, line, last = run.last_lines
     assert line.startswith(f"{NORMS}: ")
     assert "measured was accepted as " in line
-    assert "because of code: posinfo/suites/norms.py; if it is right: posinfo accept" in line
+    assert "because of code: posinfo/suites/norms.py; " in line
+    assert "if it is right: posinfo accept" in line
     assert "NOT REPRODUCED: 1 problem above" in last
     page = (project.folder / PAGE).read_text(encoding="utf-8")
     assert "Not reproduced: 1 problem" in page

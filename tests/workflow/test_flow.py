@@ -58,7 +58,7 @@ def test_two_forced_runs_are_byte_identical(project):
         ("src/posinfo/proofs/rotation.py", {"angles"}),
         ("src/posinfo/encodings/learned.py", {"shapes", "lookup", "controls"}),
         ("src/posinfo/libraries.py", {"peers"}),
-        ("src/posinfo/extras.py", {"peers"}),
+        ("src/posinfo/extras.py", {"peers", "pretrained"}),
         ("src/posinfo/encodings/layers.py", {"permutation", "shift"}),
         ("src/posinfo/reference/rounding.py", set(SUITES) - {"trained", "pretrained"}),
         ("src/posinfo/encodings/alibi.py", {"permutation", "shift", "controls", "trained"}),

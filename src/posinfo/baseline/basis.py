@@ -229,7 +229,8 @@ def _environment(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> l
             "machine": ("system.machine",),
             "profile": ("numerics", "variables"),
             "CPU": ("cpu",),
-            "system": ("python", "system.name", "system.libc"),
+            "system": ("system.name", "system.libc"),
+            "Python": ("python",),
         }.items():
             changed = [
                 _change(key, before.get(key), now.get(key))
