@@ -9,14 +9,16 @@ from pathlib import Path
 
 import numpy
 import pytest
+from rich.console import Console
 
 from posinfo.baseline import accepted, basis, changelog, compare, judge, judging, layout
-from posinfo.baseline.comparing import Change
+from posinfo.baseline.comparing import Change, Comparison
 from posinfo.baseline.judging import Judged, gate_lines, within_spread
-from posinfo.baseline.run import compared
+from posinfo.baseline.run import Compared, compared
 from posinfo.catalogue import SUITES
 from posinfo.claims import Claim, Selector
-from posinfo.cli import main
+from posinfo.cli import comparing, main
+from posinfo.digests import sha256
 from posinfo.errors import InputError
 from posinfo.imports import library_files
 from posinfo.report.changes import changes_view
@@ -671,12 +673,69 @@ def test_another_base_is_the_reason(rerun, capsys):
     assert "more: --all shows them" in text
 
 
-def test_without_what_results_rest_on_nothing_is_known(rerun, capsys):
+def test_of_a_part_of_a_run_it_is_said_that_it_is_one(rerun, capsys):
     folder = rerun("norms", seed=124)
     (folder / "basis.json").unlink()
     status, text = diffed(capsys, "norms", "--results", str(folder))
     assert status == 1
-    assert "nothing that is known" in " ".join(text.split())
+    assert "moved; why: no basis.json: only part of a run was made\n" in text
+
+
+def test_a_result_that_was_edited_is_the_reason_and_another_config_does_not_hide_it(rerun, capsys):
+    folder = rerun("norms", seed=124)
+    digest = folder / "digests" / "measure_suite_norms.sha256"
+    digest.parent.mkdir()
+    digest.write_text(f"{sha256(folder / SUITE)}  results/{SUITE}\n")
+    _, text = diffed(capsys, "norms", "--results", str(folder))
+    assert "other config; why: config: seed 123 → 124\n" in text
+    edit(folder / SUITE, ",holds,", ",fails,")
+    for kept in (True, False):
+        status, text = diffed(capsys, "norms", "--results", str(folder))
+        assert status == 1
+        assert "moved; why: touched by hand (its recorded digest differs)" in text
+        assert "other config" not in text
+        assert ("seed 123 → 124" in text) == kept
+        (folder / "basis.json").unlink(missing_ok=True)
+    digest.write_text("nothing\n")
+    status, text = diffed(capsys, "norms", "--results", str(folder))
+    assert (status, len(text.splitlines())) == (2, 1)
+    assert f"{digest} line 1: is not a sha256 and a path" in text
+
+
+def test_no_edit_makes_what_follows_from_it_an_edit(old, new, schemas, now, root):
+    edit(new / LEDGER, "verified", "refuted")
+    edit(new / SUITE, "within,1,", "within,1.25,")
+    comparison = compare(old, new, schemas)
+    for touched, wanted in {
+        SUITE: [judging.MOVED, judging.FOLLOWS],
+        LEDGER: [judging.MOVED, judging.MOVED],
+    }.items():
+        found = judge(comparison, now, now, root / "src", 1.0, [touched])
+        assert [one.standing for one in found] == wanted
+        (said,) = {one.why for one in found if one.change.file == touched}
+        assert said == "touched by hand (its recorded digest differs)"
+
+
+def test_the_table_breaks_no_id_and_counts_no_units_that_say_nothing(capsys, monkeypatch):
+    monkeypatch.setattr(comparing, "console", lambda: Console(width=80))
+    ids = ("norms-kept-in-the-lesson-run", "rotation-keeps-norms-at-every-position")
+    changes = [
+        Change(SUITE, "value", "a / b", "measured", "1", "2", 1.0, 1.0, ulp, "float64", ids)
+        for ulp in (999_999, 879_373_269_110_373)
+    ]
+    verdict = ("reproduced", "verified", "refuted")
+    changes.append(Change(LEDGER, "value", ids[1], *verdict, claims=(ids[1],)))
+    judged = [judging.Judged(change, judging.MOVED, "") for change in changes]
+    found = Compared(Comparison(tuple(changes), (SUITE, LEDGER)), judged)
+    comparing._print(found, "results", Path("baseline"), False)
+    text = capsys.readouterr().out
+    assert all(name in text for name in ids)
+    assert f"{ids[1]}: reproduced" in text
+    assert text.count(ids[0]) == 1  # once for both rows
+    assert "999,999 float64" in text
+    assert "many" in text
+    assert "879,373" not in text
+    assert [one["ulp"] for one in found.records()][1] == 879_373_269_110_373
 
 
 def test_a_result_that_cannot_be_read_is_wrong_input(rerun, capsys):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from posinfo.baseline import layout
-from posinfo.baseline.basis import Cause, causes
+from posinfo.baseline.basis import NAME, Cause, causes
 from posinfo.baseline.comparing import Change, Comparison
 
 #: It was promised not to differ, and it fails a run until it is accepted.
@@ -33,6 +33,11 @@ FOLLOWS = "follows from its rows"
 WORDING = "other words"
 #: It cannot be read, which a run says by itself.
 UNREADABLE = "unreadable"
+
+#: A file whose digest is not the recorded one: no job wrote what it holds.
+HAND = Cause("hand", "touched by hand (its recorded digest differs)")
+#: Of results whose run did not reach the end, at which it says what they rest on.
+NO_BASIS = Cause("unknown", f"no {NAME}: only part of a run was made")
 
 #: In the order in which they are shown.
 STANDINGS = (MOVED, UNREADABLE, BENEATH, PROCESSOR, TRAINING, CONFIG, FOLLOWS, WORDING)
@@ -97,6 +102,7 @@ def judge(
     source: Path,
     spreads: float,
     of_bound: float,
+    touched: Collection[str] = (),
 ) -> list[Judged]:
     """Judge every change of a comparison.
 
@@ -112,9 +118,16 @@ def judge(
         By how many times the spreads of both runs' seeds, added up, training may move a value.
     of_bound
         By which share of its bound another kind of processor may move a row.
+    touched
+        Names of the files that were edited after their job: their changes moved, whatever else
+        differs.
     """
     files = Counter(change.file for change in comparison.changes)
-    known = {name: causes(name, old, new, source) if new else [] for name in files}
+    known = {
+        name: ([HAND] if name in touched else [] if new is not None else [NO_BASIS])
+        + (causes(name, old, new, source) if new is not None else [])
+        for name in files
+    }
     suites = [name for name in files if name.startswith("suites/")]
     return [
         Judged(
@@ -136,6 +149,8 @@ def _standing(
     kinds = {cause.kind for cause in beneath}
     if change.kind == "unreadable":
         return UNREADABLE
+    if HAND in beneath:
+        return MOVED
     if change.file.startswith("suites/"):
         if "config" in kinds:
             return CONFIG
@@ -211,7 +226,7 @@ def _is_wording(change: Change) -> bool:
 
 def _why(change: Change, beneath: Sequence[Cause], suites: Sequence[str]) -> str:
     texts = [cause.text for cause in beneath]
-    if suites and not change.file.startswith("suites/"):
+    if suites and not change.file.startswith("suites/") and HAND not in beneath:
         shown = ", ".join(Path(name).stem for name in suites[:4])
         more = f" and {len(suites) - 4} more" if len(suites) > 4 else ""
         texts.insert(0, f"rows of {shown}{more}")

@@ -1,6 +1,6 @@
 """A folder of results against the accepted ones: found, judged, and as rows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ def compared(
     spreads: float,
     of_bound: float,
     files: Iterable[str] | None = None,
+    touched: Collection[str] = (),
 ) -> Compared:
     """Compare results with the accepted ones and judge every change.
 
@@ -50,6 +51,8 @@ def compared(
         See :func:`posinfo.baseline.judging.judge`.
     files
         Names of the files to compare; all if None.
+    touched
+        Names of the files that were edited after their job.
 
     Returns
     -------
@@ -65,4 +68,5 @@ def compared(
         kept = [name for name in record["files"] if name != accepted.PAGE_IDS]
         files = dict.fromkeys([*layout.names(baseline), *kept, *layout.names(results)])
     found = compare(baseline, results, schemas, files=files, claims=claims)
-    return Compared(found, judge(found, record, basis, Path(source), spreads, of_bound))
+    judged = judge(found, record, basis, Path(source), spreads, of_bound, touched)
+    return Compared(found, judged)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer import Exit, Option
 
+from posinfo import digests
 from posinfo.baseline import Change, accepted, basis, judging, layout
 from posinfo.baseline.run import Compared, compared
 from posinfo.catalogue import SUITES
@@ -23,6 +24,13 @@ BASELINE = ROOT / "baseline" / "results"
 SCHEMAS = ROOT / "workflow" / "schemas"
 #: How many changes are shown without --all.
 SHOWN = 40
+#: More units in the last place say no more than that the values are others; --json has them.
+MOST_ULP = 1_000_000
+#: Characters of a name that are never broken, at the cost of the columns beside it.
+MOST_NAME = 50
+_HEADS = ("row and column", "accepted", "now", "absolute", "relative", "ulp", "claims")
+#: How many of them are texts.
+_TEXTS = 3
 
 
 def diff(
@@ -76,7 +84,8 @@ def compare_with(against: Path, results: str | Path, names: Sequence[str]) -> Co
     """Compare results with accepted ones by what this working copy knows of both."""
     config = load_config(None)
     claims = load_claims([ROOT / path for path in config["claims"]], load_yaml(CLAIMS_SCHEMA))
-    known = sorted({*layout.names(against), *layout.names(results)})
+    of_results = layout.names(results)
+    known = sorted({*layout.names(against), *of_results})
     path = Path(results, basis.NAME)
     return compared(
         against,
@@ -87,7 +96,19 @@ def compare_with(against: Path, results: str | Path, names: Sequence[str]) -> Co
         source=SOURCE,
         **config["comparison"],
         files=[_named(name, known) for name in names] or None,
+        touched=_touched(Path(results), of_results),
     )
+
+
+def _touched(results: Path, names: Sequence[str]) -> list[str]:
+    """The files that are not what their job recorded; none if the folder has no records."""
+    recorded: dict[str, str] = {}
+    for file in sorted((results / "digests").glob("*.sha256")):
+        recorded |= digests.recorded(file)
+    kept = [name for name in names if f"{RESULTS}/{name}" in recorded]
+    return [
+        name for name in kept if digests.sha256(results / name) != recorded[f"{RESULTS}/{name}"]
+    ]
 
 
 def _named(name: str, known: Sequence[str]) -> str:
@@ -119,17 +140,31 @@ def _print(found: Compared, results: str, against: Path, whole: bool) -> None:
     for one in shown:
         groups.setdefault((one.change.file, one.standing, one.why), []).append(one.change)
     for (file, standing, why), changes in groups.items():
-        out.print(_plain(f"\n{file}: {standing}; beneath: {why or 'nothing that is known'}"))
+        out.print(_plain(f"\n{file}: {standing}; why: {why or 'nothing that is known'}"))
+        # Ids are long: they stand below, where a line has room for them, once for all their rows.
+        claims = list(dict.fromkeys(filter(None, map(_claims, changes))))
+        marks = {ids: f"[{mark}]" for mark, ids in enumerate(claims, start=1)}
+        lines = [[*_cells(change), marks.get(_claims(change), "")] for change in changes]
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column("row and column", overflow="fold", ratio=3)
-        for name in ("accepted", "now"):
-            table.add_column(name, overflow="fold")
-        for name in ("absolute", "relative", "ulp"):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("claims", overflow="fold", ratio=1)
-        for change in changes:
-            table.add_row(*map(_plain, _cells(change)))
+        # A column of nothing takes room from the rows' names.
+        used = [at for at in range(len(_HEADS)) if at < _TEXTS or any(line[at] for line in lines)]
+        for at in used:
+            # Where the key is a claim's id, that stays whole.
+            longest = (
+                max(len(word) for line in lines for word in line[at].split()) if at == 0 else 0
+            )
+            table.add_column(
+                _HEADS[at],
+                overflow="fold",
+                no_wrap=at >= _TEXTS,
+                justify="right" if at >= _TEXTS else "left",
+                min_width=min(longest, MOST_NAME) or None,
+            )
+        for line in lines:
+            table.add_row(*(_plain(line[at]) for at in used))
         out.print(table)
+        for mark, ids in enumerate(claims, start=1):
+            out.print(_plain(f"claims [{mark}]: {', '.join(ids)}"))
     out.print()
     if len(shown) < len(found.judged):
         out.print(f"and {len(found.judged) - len(shown):,} more: --all shows them, --json too")
@@ -153,9 +188,19 @@ def _cells(change: Change) -> Sequence[str]:
         change.new,
         significant(change.absolute, 2),
         significant(change.relative, 2),
-        f"{change.ulp:,} {change.precision}" if change.ulp is not None else "",
-        ", ".join(change.claims),
+        _ulp(change),
     )
+
+
+def _claims(change: Change) -> tuple[str, ...]:
+    """The claims that rest on a row, where its key does not name them."""
+    return () if change.claims == (change.key,) else change.claims
+
+
+def _ulp(change: Change) -> str:
+    if change.ulp is None:
+        return ""
+    return f"{change.ulp:,} {change.precision}" if change.ulp <= MOST_ULP else "many"
 
 
 def _plain(text: str) -> Any:
