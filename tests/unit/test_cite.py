@@ -23,9 +23,10 @@ from markdown_it import MarkdownIt
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from posinfo.cite import numbers
+from posinfo.cite import document, numbers
 from posinfo.cite.document import BOUND, GIVEN, UNBOUND, read
 from posinfo.cite.markers import KINDS, OPTIONS, Ending, Marker, MarkerError, parse
+from posinfo.cite.names import nearest
 from posinfo.cite.plan import CURRENT, DRIFTED, EDITED, NEW, Plan, normal, plan
 from posinfo.cite.results import (
     Column,
@@ -38,6 +39,7 @@ from posinfo.cite.results import (
 )
 from posinfo.cite.suggest import suggestions, telling
 from posinfo.cite.wording import Unfit, cite, escaped, number
+from posinfo.cli.citing import _suggest
 from posinfo.digests import sha256
 from posinfo.errors import InputError
 from posinfo.schemas import table_fields
@@ -311,6 +313,21 @@ def test_a_name_that_is_not_there_names_the_nearest(marker, problem):
     with pytest.raises(NotFound) as caught:
         cited(marker)
     assert problem in str(caught.value)
+
+
+def test_a_part_of_a_name_is_enough_and_no_long_list_is_printed():
+    many = [f"norms-kept-{n}" for n in range(9)] + [f"claim-{n}" for n in range(60)]
+    assert nearest("tables/norm", ["tables/norm-preservation", *many]) == (
+        "did you mean 'tables/norm-preservation'?"
+    )
+    said = nearest("norms-kept", many)
+    assert said.count("norms-kept-") == 5
+    assert "claim" not in said
+    assert nearest("kept-3", many) == "did you mean 'norms-kept-3'?"
+    assert nearest("norsm-kept-3", many) == "did you mean 'norms-kept-3'?"
+    assert nearest("zzz", many).startswith("69 names, such as ")
+    assert len(nearest("zzz", many)) < 120
+    assert nearest("a", ["b", "c"]) == "allowed: b, c"
 
 
 @pytest.mark.parametrize("kept", ["reproduced", "recorded"])
@@ -716,6 +733,47 @@ def test_a_suggestion_names_what_was_asked_and_no_outcome():
     assert telling(data, data.records[0]) == {"n": "1"}
     alike = dataclasses.replace(data, records=[data.records[0], data.records[0]])
     assert telling(alike, alike.records[0]) is None
+
+
+def test_a_row_is_chosen_by_what_names_it_and_never_by_a_count():
+    rows = [
+        {"kind": "x", "word": "one", "rows": "1153", "share": "0.123456789"},
+        {"kind": "x", "word": "two", "rows": "99", "share": "0.987654321"},
+    ]
+    data = Dataset("tables/a", "0", [Column(name, name) for name in rows[0]], rows)
+    assert telling(data, rows[0]) == {"word": "one"}
+    assert telling(dataclasses.replace(data, key=("kind", "word")), rows[0]) == {"word": "one"}
+    assert telling(dataclasses.replace(data, key=("kind",)), rows[0]) is None
+    alike_but_for_it = [row | {"word": "one"} for row in rows]
+    data = dataclasses.replace(data, records=alike_but_for_it)
+    assert telling(data, alike_but_for_it[0]) is None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "first"),
+    [
+        ("The share of the second pair is 0.5.", "share"),
+        ("The cosines of both are 0.5.", "cosine"),
+        ("In the far run it is 0.5.", "distance"),
+        ("It is 0.5.", "distance"),  # nothing is known: as the files are in order
+    ],
+)
+def test_what_shares_words_with_the_sentence_is_suggested_first(sentence, first):
+    names = ("distance", "share", "cosine")
+    files = {
+        f"tables/{name}": Dataset(
+            f"tables/{name}", "0", [Column(name, name), Column("run", "Run")],
+            [{name: "0.5", "run": "far" if name == "distance" else "near"}],
+        )
+        for name in names
+    }  # fmt: skip
+    results = Known()
+    results.dataset = files.__getitem__
+    (typed_in,) = document.read(sentence).numbers
+    assert typed_in.sentence == sentence
+    found = suggestions("0.5", results, list(files), typed_in.sentence)
+    assert found[0] == f"value tables/{first} {first} digits=1"
+    assert len(found) == 3
 
 
 # Nothing else changes.
@@ -1132,6 +1190,7 @@ def test_a_wrong_marker_ends_with_2_and_its_line(lesson, old, new, problem):
         (line,) = done.stderr.splitlines()
         assert line.startswith("posinfo: lesson.md line 3: ")
         assert problem in line
+        assert "numbers are bound" not in done.stdout
         assert lesson.read_bytes() == before
 
 
@@ -1205,12 +1264,33 @@ def test_suggestions_change_nothing(lesson):
     done = run(lesson, "--suggest", "lesson.md")
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
-        "lesson.md:3: `0`: if it is yours, mark it as given",
-        "lesson.md:3: `7`: if it is yours, mark it as given",
+        *(
+            f"lesson.md:3: `{number}`: not looked for: whole numbers below 10,000 are most often "
+            "yours; if it is a result, name its row"
+            for number in (0, 7)
+        ),
         "lesson.md:4: `10000`: if it is yours, mark it as given",
     ]
     assert lesson.read_bytes() == before
     assert run(lesson, "--suggest", "--check", "lesson.md").returncode == 2
+    assert run(lesson, "--all", "lesson.md").returncode == 2
+    assert lesson.read_bytes() == before
+
+
+def test_three_suggestions_are_shown_or_all(capsys):
+    rows = [{"pair": str(pair), "turn": f"0.12{pair}", "cosine": "0.9"} for pair in range(5)]
+    results = Known()
+    data = Dataset("tables/angles", "0", [Column(one, one) for one in rows[0]], rows, ("pair",))
+    results.names = lambda: ["suites/norms", "tables/angles"]
+    results.dataset = lambda name: data if name == data.name else Known.dataset(results, name)
+    typed_in = plan("lesson.md", "Its cosine is 0.12.\n", results, "report.html")
+    _suggest(typed_in, results, False)
+    few = capsys.readouterr().out.splitlines()
+    _suggest(typed_in, results, True)
+    every = capsys.readouterr().out.splitlines()
+    assert (len(few), few[-1]) == (5, "    … 2 more: --suggest --all")
+    assert len(every) == 6
+    assert every[:4] == few[:4]
 
 
 def test_json_says_everything(lesson, page):

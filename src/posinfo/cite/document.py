@@ -10,7 +10,7 @@ import html
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from posinfo.cite import numbers
@@ -73,11 +73,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a reader sees; ``status`` is bound, given or unbound."""
+    """A number that a reader sees; ``status`` is bound, given or unbound.
+
+    ``sentence`` is what stands around it, or its row.
+    """
 
     text: str
     line: int
     status: str
+    sentence: str = field(default="", repr=False, compare=False)
 
 
 @dataclass
@@ -320,7 +324,7 @@ class _Reader:
             if numbers.canonical(text) not in met:
                 self._problem(line, f"given {text}: no such number is left to say that of")
         self.document.numbers = [
-            Number(number.text, number.line, GIVEN)
+            replace(number, status=GIVEN)
             if number.status == UNBOUND and numbers.canonical(number.text) in declared
             else number
             for number in seen
@@ -387,7 +391,8 @@ class _Reader:
             comment.sentence, comment.row = _sentence(shown, cut), row
         for start, text in numbers.find(shown):
             if not (skipped and start < skipped.end()):
-                yield Number(text, lines[start], states[start])
+                sentence = row or "".join(_sentence(shown, start))
+                yield Number(text, lines[start], states[start], sentence)
 
     def _source_row(self, token: Any) -> str:
         """A table's row, for a cell alone says little."""

@@ -16,9 +16,10 @@ from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
 
 from posinfo import captions, digests
-from posinfo.errors import InputError, nearest
+from posinfo.cite.names import nearest
+from posinfo.errors import InputError
 from posinfo.report import pictures
-from posinfo.schemas import load_yaml, table_fields
+from posinfo.schemas import load_yaml, table_fields, table_schema
 from posinfo.tidy import parse, read, read_bytes, table
 
 #: The ids of the page by which its verdicts, their digest and that of its ledger are found.
@@ -53,6 +54,8 @@ class Dataset:
     digest: str
     columns: Sequence[Column]
     records: Sequence[Mapping[str, str]]
+    #: The columns that tell rows apart, by the file's schema; empty if that is not at hand.
+    key: Sequence[str] = ()
 
     @property
     def path(self) -> str:
@@ -130,7 +133,7 @@ def open_results(path: str, schemas: Path, texts: Path) -> Results:
         return FolderResults(path, schemas, texts)
     if not place.exists():
         raise InputError(path, "does not exist; give a folder of results or a report with --from")
-    return PageResults(path)
+    return PageResults(path, schemas)
 
 
 class FolderResults:
@@ -173,7 +176,8 @@ class FolderResults:
                 )
                 for field in fields
             ]
-            self._read[name] = _dataset(name, content, columns)
+            data = _dataset(name, content, columns)
+            self._read[name] = replace(data, key=_key(self._schema(name), data))
         return self._read[name]
 
     def _check_digest(self, path: Path, content: bytes) -> None:
@@ -229,8 +233,9 @@ class FolderResults:
 class PageResults:
     """A report that stands alone: what it carries, read from the page itself."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, schemas: Path | None = None) -> None:
         self.source = source
+        self._schemas = schemas
         try:
             text = Path(source).read_bytes().decode()
         except OSError as error:
@@ -281,6 +286,8 @@ class PageResults:
         content = _carried(found.download, self.source, f"{key}.csv")
         self._check_digest(f"{kind} {key}", content, found.digest)
         data = _dataset(f"{kind}s/{key}", content, found.columns, self.source)
+        if self._schemas is not None:
+            data = replace(data, key=_key(self._schemas / f"{data.name}.yaml", data))
         drawing = _carried(found.picture, self.source, f"{key}.svg") if found.picture else b""
         return Exhibit(kind, key, found.title, found.alt, data, drawing)
 
@@ -292,6 +299,12 @@ class PageResults:
                 f"{what}: the data are {digest[:12]}, and the page says {said[:12] or 'nothing'}: "
                 "it was edited",
             )
+
+
+def _key(schema: Path, data: Dataset) -> tuple[str, ...]:
+    """The columns that tell rows apart; none without a schema, or if that is of other columns."""
+    key = table_schema(schema)["key"] if schema.is_file() else ()
+    return tuple(key) if set(key) <= {column.name for column in data.columns} else ()
 
 
 def _dataset(

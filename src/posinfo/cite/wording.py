@@ -12,8 +12,8 @@ from typing import NoReturn
 from urllib.parse import quote
 
 from posinfo.cite.markers import Marker
+from posinfo.cite.names import alike, nearest
 from posinfo.cite.results import Dataset, Exhibit, NotFound, Results
-from posinfo.errors import nearest
 from posinfo.numbers_text import significant
 from posinfo.report.grids import DIGITS, ERROR_DIGITS
 from posinfo.report.words import MARKS, READINGS
@@ -153,11 +153,9 @@ def _among_the(where: Mapping[str, str], name: str) -> str:
 
 def _some(wanted: str, values: Sequence[str], limit: int = 6) -> str:
     """Up to a few of the values that there are, the nearest first."""
-    said = nearest(wanted, values)
-    if len(values) <= limit:
-        return said
-    hint = said.partition("allowed:")[0]
-    return f"{hint}{len(values)} values, such as {', '.join(map(quoted, values[:limit]))}"
+    if len(values) <= limit or alike(wanted, values):
+        return nearest(wanted, values, limit)
+    return f"{len(values)} values, such as {', '.join(map(quoted, values[:limit]))}"
 
 
 def quoted(text: str) -> str:

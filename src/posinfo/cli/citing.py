@@ -12,7 +12,7 @@ from posinfo.cite.document import UNBOUND
 from posinfo.cite.markers import ADDRESS
 from posinfo.cite.plan import CURRENT, DRIFTED, NEW, Outcome, Plan, plan
 from posinfo.cite.results import Results, open_results
-from posinfo.cite.suggest import SHOWN, suggestions
+from posinfo.cite.suggest import LEAST, SHOWN, suggestions, too_common
 from posinfo.cli.common import ROOT, TEMPLATES, print_json
 from posinfo.errors import InputError
 from posinfo.tidy import write_atomically
@@ -56,6 +56,9 @@ def cite(
             "--suggest", help="Print the markers that give the unbound numbers; change nothing."
         ),
     ] = False,
+    whole: Annotated[
+        bool, Option("--all", help=f"With --suggest: all markers of a number, not {SHOWN}.")
+    ] = False,
     as_json: Annotated[bool, Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
     """Bring the numbers, verdicts and tables that Markdown files cite up to date.
@@ -71,6 +74,8 @@ def cite(
         raise InputError("--force", "writes, and --check changes nothing: give one of them")
     if suggest and (check or force or as_json):
         raise InputError("--suggest", "stands alone: give no --check, --force or --json")
+    if whole and not suggest:
+        raise InputError("--all", "says how many markers --suggest prints: give both")
     results = open_results(_source(source), ROOT / "workflow" / "schemas", TEMPLATES)
     plans, failed = [], []
     for file in dict.fromkeys(files):
@@ -78,7 +83,7 @@ def cite(
             text = _read(file)
             made = plan(file, text, results, address, force)
             if suggest:
-                _suggest(made, results)
+                _suggest(made, results, whole)
                 continue
             stale = _stale_pictures(made)
             if not check:
@@ -107,20 +112,26 @@ def cite(
         raise Exit(status)
 
 
-def _suggest(made: Plan, results: Results) -> None:
+def _suggest(made: Plan, results: Results, whole: bool) -> None:
     """For each number that nobody generated the markers that would."""
     # Tables and figures first: a report alone has them, too.
     order = ("tables", "figures", "suites")
     names = [name for name in results.names() if name.partition("/")[0] in order]
     names.sort(key=lambda name: order.index(name.partition("/")[0]))
     for number in made.counted(UNBOUND):
-        found = suggestions(number.text, results, names)
+        found = suggestions(number.text, results, names, number.sentence)
         said = "" if found else ": if it is yours, mark it as given"
+        if too_common(number.text):
+            said = (
+                f": not looked for: whole numbers below {LEAST:,} are most often yours; if it is a "
+                "result, name its row"
+            )
         print(f"{made.file}:{number.line}: `{number.text}`{said}")
-        for marker in found[:SHOWN]:
+        shown = found if whole else found[:SHOWN]
+        for marker in shown:
             print(f"    <!-- posinfo: {marker} --><!-- /posinfo -->")
-        if len(found) > SHOWN:
-            print(f"    … {len(found) - SHOWN} more")
+        if len(found) > len(shown):
+            print(f"    … {len(found) - len(shown):,} more: --suggest --all")
 
 
 def _source(given: str | None) -> str:
@@ -197,7 +208,9 @@ def _print(made: Plan, stale: dict[str, bytes], check: bool) -> None:
         print(f"{made.file}:{problem.line}: {problem.text}")
     for note in made.notes:
         print(f"{made.file}:{note.line}: note: {note.text}")
-    print(f"{made.file}: {made.numbers_line()}")
+    # With a marker that cannot be read nobody knows which numbers it binds.
+    if not made.wrong:
+        print(f"{made.file}: {made.numbers_line()}")
 
 
 _SAID = {
