@@ -710,7 +710,7 @@ def test_no_edit_makes_what_follows_from_it_an_edit(old, new, schemas, now, root
         SUITE: [judging.MOVED, judging.FOLLOWS],
         LEDGER: [judging.MOVED, judging.MOVED],
     }.items():
-        found = judge(comparison, now, now, root / "src", 1.0, [touched])
+        found = judge(comparison, now, now, root / "src", 1.0, 0.02, [touched])
         assert [one.standing for one in found] == wanted
         (said,) = {one.why for one in found if one.change.file == touched}
         assert said == "touched by hand (its recorded digest differs)"
