@@ -10,12 +10,14 @@ from posinfo.tidy import write_atomically
 if TYPE_CHECKING:
     from snakemake.iocontainers import snakemake
 
-#: The captions lie beside the templates.
+#: What lies beside the templates.
 CAPTIONS = "captions.yaml"
+FINDINGS = "findings.yaml"
 
 if __name__ == "__main__":
     with job(snakemake):
         given = snakemake.input
+        beside = {Path(path).name: path for path in given.templates}
         inputs = read_inputs(
             suites=given.suites,
             suite_schemas=given.suite_schemas,
@@ -34,10 +36,12 @@ if __name__ == "__main__":
             comparison=given.comparison,
             comparison_schema=given.comparison_schema,
             missing_schema=given.missing_schema,
-            captions=next(path for path in given.templates if Path(path).name == CAPTIONS),
+            captions=beside[CAPTIONS],
             captions_schema=given.captions_schema,
             recorded=given.digests,
             environments=given.environments,
+            findings=beside[FINDINGS],
+            findings_schema=given.findings_schema,
             implementations=snakemake.params.implementations,
             portability=snakemake.params.portability,
             rehearsed=snakemake.params.rehearsed,

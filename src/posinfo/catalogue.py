@@ -31,6 +31,7 @@ SUITES = (
 OUR_IMPLEMENTATIONS = ("adjacent", "half-split", "complex", "matrices")
 
 _FOLDER = Path(__file__).parent / "suites"
+_SUITES_PATH = "src/posinfo/suites"
 _FAULTS = Path(__file__).parent / "faults"
 # Reading the modules as Python would take a tenth of a second, at every call of Snakemake.
 _FAULT_NAME = re.compile(r'(?:\bname=|[Ff]ault\(\s*)"([^"]+)"')
@@ -38,10 +39,14 @@ _FAULT_NAME = re.compile(r'(?:\bname=|[Ff]ault\(\s*)"([^"]+)"')
 
 @dataclass(frozen=True)
 class Listing:
-    """A suite's title, and its cases in the order in which they are measured, with a line each."""
+    """A suite's title, and its cases in the order in which they are measured, with a line each.
+
+    ``places`` says where each case is measured: file, from the project's folder, and line.
+    """
 
     title: str
     cases: dict[str, str]
+    places: dict[str, str]
 
 
 @cache
@@ -56,7 +61,7 @@ def listing(suite: str) -> Listing:
     ValueError
         If a module builds a name in another way; it would be missing here.
     """
-    title, cases = "", {}
+    title, cases, places = "", {}, {}
     for path in _modules(suite):
         constants: dict[str, ast.expr] = {}
         for node in _body(path):
@@ -68,7 +73,9 @@ def listing(suite: str) -> Listing:
                 summary = (ast.get_docstring(node) or "").partition("\n")[0]
                 for name in _case_names(node):
                     cases[_text(name, constants)] = summary
-    return Listing(title, cases)
+                    place = path.relative_to(_FOLDER).as_posix()
+                    places[_text(name, constants)] = f"{_SUITES_PATH}/{place}:{node.lineno}"
+    return Listing(title, cases, places)
 
 
 @cache
@@ -83,7 +90,7 @@ def faults() -> frozenset[str]:
 
 def code_path(suite: str) -> str:
     """Where a suite's code lies, from the project's folder: a module, or a folder of modules."""
-    return f"src/posinfo/suites/{suite}" + ("/" if (_FOLDER / suite).is_dir() else ".py")
+    return f"{_SUITES_PATH}/{suite}" + ("/" if (_FOLDER / suite).is_dir() else ".py")
 
 
 def _modules(suite: str) -> list[Path]:

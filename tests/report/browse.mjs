@@ -112,7 +112,12 @@ async function structure(tab) {
       ).length,
       images: [...document.images].map((one) => ({
         alt: one.alt,
-        caption: one.closest(".exhibit")?.querySelector("figcaption")?.textContent.trim() ?? "",
+        caption:
+          one.closest(".exhibit")?.querySelector("figcaption")?.textContent.trim() ??
+          one.closest("li")?.textContent.trim() ??
+          "",
+        // A small one says in a sentence what its claim shows in numbers.
+        claim: one.closest(".findings li")?.querySelector(".source a")?.getAttribute("href") ?? "",
         text: one.closest(".exhibit")?.querySelector("details")?.textContent.trim() ?? "",
         numbers: one.closest(".exhibit")?.querySelectorAll("details tbody tr").length ?? 0,
         width: one.naturalWidth,
@@ -168,6 +173,31 @@ async function downloads() {
     await context.close();
   }
   return saved;
+}
+
+// What the filter leaves, with the style alone; a claim that a link leads to is shown all the same.
+async function filter() {
+  const { context, tab } = await open({ javaScriptEnabled: false });
+  const claims = (selector) => tab.locator(`.claim${selector}:visible`).count();
+  const found = { all: await claims("") };
+  await tab.locator("#only-refuted").check();
+  found.refuted = await claims(".refuted");
+  found.others = await claims(":not(.refuted)");
+  found.empty = await tab.locator(".stretch:visible:not(:has(.claim.refuted))").count();
+  found.told = await tab.locator(".filtered").isVisible();
+  found.hidden = await tab.locator(".claim:not(.refuted)").first().getAttribute("id");
+  await tab.goto(`${address}#${found.hidden}`);
+  found.target = await tab.locator(`[id="${found.hidden}"]`).isVisible();
+  await tab.emulateMedia({ media: "print" });
+  found.paper = await claims("");
+  await tab.emulateMedia({ media: "screen" });
+  await tab.locator("#only-lesson-b").check();
+  found.both = await claims(":not(:target)");
+  found.elsewhere = await tab.locator(".lesson:not(.in-b) .claim:not(:target):visible").count();
+  await tab.locator(".filtered button").click();
+  found.reset = await claims("");
+  await context.close();
+  return found;
 }
 
 async function injection() {
@@ -250,6 +280,7 @@ await dark.context.close();
 result.axe = { light: await accessibility("light"), dark: await accessibility("dark") };
 result.visible = { with: await visibleText(true), without: await visibleText(false) };
 result.downloads = await downloads();
+result.filter = await filter();
 result.injection = await injection();
 result.paper = await paper();
 await browser.close();

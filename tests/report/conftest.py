@@ -20,6 +20,7 @@ from posinfo.claims import Claim, Inconsistency, Selector, Source, Weight
 from posinfo.rehearsal.compare import Changes
 from posinfo.rehearsal.result import Portability
 from posinfo.report import build, render
+from posinfo.report.findings import FindingText
 from posinfo.report.inputs import Data, Inputs, Suite
 from posinfo.tidy import csv_text
 
@@ -163,6 +164,14 @@ def hostile_inputs(folder: Path) -> Inputs:
         )
 
     drawn = {"svg": {"light": svg, "dark": svg}}
+    literal = HOSTILE.replace("{{", "{{ '{{' }}")
+    small = folder / "results" / "figures" / "finding-lost.csv"
+    small.parent.mkdir(parents=True, exist_ok=True)
+    small.write_text(csv_text([{"word": HOSTILE}], ["word"]), encoding="utf-8")
+    answer = {
+        "lesson": "A", "exercise": HOSTILE, "question": HOSTILE, "part": HOSTILE,
+        "answer": HOSTILE, "claim": "kept", "word": HOSTILE, "number": 1.0,
+    }  # fmt: skip
     return Inputs(
         suites=[Suite("norms", HOSTILE, {HOSTILE: HOSTILE}, fields, "norms.csv", "0" * 64)],
         rows=rows,
@@ -217,10 +226,14 @@ def hostile_inputs(folder: Path) -> Inputs:
         exhibits=[
             data("table", "words", "A01", records),
             data("figure", "curve", "A02", records, **drawn),
+            data("table", "exercises", "A01", [answer]),
             data("table", "gone", "B01", [], problem=HOSTILE),
             data("figure", "undrawn", "A99", records, svg={"light": b"<not svg"}),
         ],
         problems=[f"results/suites/lost.csv: {HOSTILE}"],
+        findings=[FindingText("lost", "lost", HOSTILE, f"States {literal}", f"Drawn: {literal}")],
+        finding_drawings={"lost": {"light": svg, "dark": svg}},
+        finding_files={"lost": small.read_bytes()},
     )
 
 

@@ -1,6 +1,6 @@
 """Publication: tables and figures from the rows, and one page of all.
 
-Needs: every suite's CSV, the controls, the ledger, the templates and captions. No torch.
+Needs: every suite's CSV, the controls, the ledger, the templates, captions and findings. No torch.
 Makes: results/tables/<table>.csv, results/figures/<figure>.csv with a light and a dark SVG, and
 report/index.html.
 """
@@ -72,6 +72,7 @@ rule render_report:
         controls_schema=CONTROLS_SCHEMA,
         claims_schema=CLAIMS_SCHEMA,
         captions_schema=in_workflow("workflow/schemas/captions.schema.yaml"),
+        findings_schema=in_workflow("workflow/schemas/findings.schema.yaml"),
         ledger_schema=LEDGER_SCHEMA,
         comparison_schema=COMPARISON_SCHEMA,
         table_schemas=files_in("workflow/schemas/tables"),

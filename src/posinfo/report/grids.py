@@ -1,11 +1,12 @@
 """Rows and tables as grids of text: what to show, what to say once, what to fold away."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from posinfo.numbers_text import significant
-from posinfo.report.model import Cell, Column, Fact, Grid, RowGroup
+from posinfo.report.model import Cell, Column, Fact, Grid, RowGroup, RowTable
 from posinfo.report.words import OUTCOMES
 from posinfo.rows import EVIDENCE
 from posinfo.tidy import Fields
@@ -96,20 +97,35 @@ _COLUMNS: dict[str, tuple[str, bool, Callable[[Row], Cell]]] = {
     ),
 }
 
-#: Columns that are said once, above the table, where all rows agree.
+#: Columns that are said once, beside the table, where all rows agree.
 _SHARED = ("suite", "case", "subject", "evidence", "basis")
 
-
-#: How many rows of one group are folded away; the others stand in the CSV, which is on the page's
-#: side, and are counted.
+#: How many rows are folded away at most: to unfold some of many serves nobody. Longer lists stand
+#: in the suite's CSV, and the page says by which columns they are found there.
 FOLDED_ROWS = 8
+#: The like for counter-examples, of which there shall be more to see.
+FOLDED_COUNTEREXAMPLES = 12
+
+
+@dataclass(frozen=True)
+class Role:
+    """Rows of one role in a table: what the role is called, and how many of them to show unfolded.
+
+    All are shown if ``limit`` is None, or if only one more would be folded. ``breaking`` rows are
+    counter-examples, of which more are folded than of others.
+    """
+
+    title: str
+    rows: Sequence[Row]
+    limit: int | None = None
+    breaking: bool = False
 
 
 def most_telling(rows: Sequence[Row], limit: int) -> list[int]:
     """Places of the rows that a reader should see first, in the order of the rows.
 
-    Rows that do not hold come first; then, of each kind of evidence, the row that used most of
-    its bound; then whichever used most.
+    Rows that do not hold are all among them; then come, of each kind of evidence, the row that
+    used most of its bound; then whichever used most.
     """
 
     def weight(place: int) -> tuple[bool, float, int]:
@@ -118,6 +134,7 @@ def most_telling(rows: Sequence[Row], limit: int) -> list[int]:
 
     by_weight = sorted(range(len(rows)), key=weight, reverse=True)
     chosen = [place for place in by_weight if rows[place]["outcome"] != "holds"]
+    limit = max(limit, len(chosen))
     for kind in EVIDENCE:
         first = next((place for place in by_weight if rows[place]["evidence"] == kind), None)
         if first is not None:
@@ -125,29 +142,26 @@ def most_telling(rows: Sequence[Row], limit: int) -> list[int]:
     return sorted(list(dict.fromkeys(chosen + by_weight))[:limit])
 
 
-def row_group(
-    anchor: str,
-    title: str,
-    rows: Sequence[Row],
-    *,
-    limit: int | None = None,
+def row_table(
+    roles: Sequence[Role],
     separating: Mapping[str, str] | None = None,
-) -> RowGroup | None:
-    """Rows of one role as a table: None if there are none.
+    told: Collection[str] = (),
+) -> RowTable | None:
+    """Rows as a table, by their roles: None if there are no rows.
 
     Parameters
     ----------
-    anchor, title
-        Where the table stands and what it is called.
-    rows
-        Rows as read from the suites' CSV files.
-    limit
-        How many to show unfolded; all of them if None, or if only one more would be folded.
+    roles
+        Rows as read from the suites' CSV files, in the order in which they are shown.
     separating
         Columns of the suite in which a condition's two sides differ, by name, with their titles.
+    told
+        Columns that need not be said where all rows agree: the page says them elsewhere.
     """
-    if not rows:
+    roles = [role for role in roles if role.rows]
+    if not roles:
         return None
+    rows = [row for role in roles for row in role.rows]
     separating = dict(separating or {})
     cells = {name: [fill(row) for row in rows] for name, (_, _, fill) in _COLUMNS.items()}
     titles = {name: (title, numeric) for name, (title, numeric, _) in _COLUMNS.items()}
@@ -156,13 +170,19 @@ def row_group(
             cells[name] = [value_cell(row.get(name)) for row in rows]
             titles[name] = (text, any(cell.kind == "number" for cell in cells[name]))
     all_hold = all(row["outcome"] == "holds" for row in rows)
-    shared = [name for name in _SHARED if name not in separating and _same(cells[name])]
+    parts = _parts([len(role.rows) for role in roles])
+    # Said once: for all rows if they agree, or else for each role if the rows of each do.
+    said = [
+        name
+        for name in _SHARED
+        if name not in separating and all(_same(cells[name][part]) for part in parts)
+    ]
+    shared = [name for name in said if _same(cells[name])]
     head = "quantity"
-    if len(rows) > 1 and _same(cells["quantity"]) and "subject" not in shared:
+    if len(rows) > 1 and _same(cells["quantity"]) and "subject" not in said:
         head = "subject"
         shared.insert(0, "quantity")
-    facts = tuple(Fact(titles[name][0], cells[name][0]) for name in shared if cells[name][0].text)
-    hidden = {*shared, *(["outcome"] if all_hold else [])}
+    hidden = {*shared, *said, *(["outcome"] if all_hold else [])}
     order = [head, *separating, *(name for name in _COLUMNS if name not in separating)]
     names = [
         name
@@ -176,22 +196,49 @@ def row_group(
     numeric = [place for place, column in enumerate(columns) if column.numeric]
     texts = [names.index(n) for n in _SHARED if n in names[max(numeric, default=0) + 1 :]]
     lines = [tuple(cells[name][place] for name in names) for place in range(len(rows))]
-    if limit is None or len(rows) <= limit + 1:
-        limit = len(rows)
-    places = most_telling(rows, limit)
-    rest = [line for place, line in enumerate(lines) if place not in set(places)]
-    # Rows that do not hold are among those shown; a page of thousands of rows serves nobody.
-    rest, left_out = rest[:FOLDED_ROWS], len(rest[FOLDED_ROWS:])
+
+    def facts(of: Iterable[str], place: int) -> tuple[Fact, ...]:
+        return tuple(
+            Fact(titles[name][0], cells[name][place]) for name in of if cells[name][place].text
+        )
+
+    own = [name for name in said if name not in shared]
+    groups = [
+        _group(role, lines[part], texts, facts(own, part.start))
+        for role, part in zip(roles, parts, strict=True)
+    ]
+    said_here = [name for name in shared if name not in told]
+    return RowTable(Grid(columns, ()), facts(said_here, 0), tuple(groups))
+
+
+def _group(
+    role: Role, lines: Sequence[Line], texts: Collection[int], facts: tuple[Fact, ...]
+) -> RowGroup:
+    """The rows of one role: which are shown, which folded, and how many are neither."""
+    limit = role.limit
+    if limit is None or len(lines) <= limit + 1:
+        limit = len(lines)
+    shown = most_telling(role.rows, limit)
+    # Rows that do not hold are shown whatever the limit says.
+    rest = [line for place, line in enumerate(lines) if place not in set(shown)]
+    most = FOLDED_COUNTEREXAMPLES if role.breaking else FOLDED_ROWS
+    folded = rest if len(rest) <= most else []
     return RowGroup(
-        anchor=anchor,
-        title=title,
-        count=len(rows),
-        all_hold=all_hold,
+        title=role.title,
+        breaking=role.breaking,
+        count=len(lines),
+        all_hold=all(row["outcome"] == "holds" for row in role.rows),
         facts=facts,
-        shown=Grid(columns, joined([lines[place] for place in places], texts)),
-        rest=Grid(columns, joined(rest, texts)) if rest else None,
-        left_out=left_out,
+        shown=joined([lines[place] for place in shown], texts),
+        rest=joined(folded, texts),
+        left_out=len(rest) - len(folded),
     )
+
+
+def _parts(lengths: Sequence[int]) -> list[slice]:
+    """Where lists of these lengths stand, one behind the other."""
+    ends = list(accumulate(lengths))
+    return [slice(end - length, end) for length, end in zip(lengths, ends, strict=True)]
 
 
 def joined(lines: Sequence[Line], texts: Collection[int]) -> tuple[Line, ...]:

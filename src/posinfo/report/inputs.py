@@ -17,6 +17,8 @@ from posinfo.errors import InputError
 from posinfo.gate import file_lines, missing_lines
 from posinfo.rehearsal import result as rehearsal
 from posinfo.rehearsal.result import Portability
+from posinfo.report import findings as finding_texts
+from posinfo.report.findings import DRAWING, FindingText
 from posinfo.schemas import fields_by_name, load_yaml, table_fields
 from posinfo.tidy import Fields, read, read_all
 
@@ -46,7 +48,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite's title, its columns and cases, and where its rows lie."""
+    """A suite's title, its columns and cases, where its rows lie, and where a case is measured."""
 
     name: str
     title: str
@@ -54,6 +56,7 @@ class Suite:
     fields: Fields
     path: str
     digest: str
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,9 @@ class Inputs:
     changes_path: str = ""
     portability: Portability | None = None
     portability_stands: str = ""
+    findings: Sequence[FindingText] = ()
+    finding_drawings: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    finding_files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def read_inputs(
@@ -106,6 +112,8 @@ def read_inputs(
     environments: Sequence[str] = (),
     portability: str = "",
     rehearsed: Mapping[str, str] | None = None,
+    findings: str = "",
+    findings_schema: str = "",
 ) -> Inputs:
     """Read rows, controls, ledger, claims, tables and figures.
 
@@ -114,7 +122,7 @@ def read_inputs(
     suites, tables, figures
         Paths of CSV files, each named after its suite or key; suites in the order of the page.
     drawings
-        Paths of the figures' SVG files, named ``<key>.<theme>.svg``.
+        Paths of SVG files, named ``<key>.<theme>.svg``: the figures', and those of findings.
     controls, ledger, claims, captions
         Paths of the controls, of the ledger, of the claims' files, and of the captions.
     missing
@@ -132,12 +140,13 @@ def read_inputs(
         The folder of the accepted rehearsal, if there is one.
     rehearsed
         What a rehearsal of now would rest on, by :func:`posinfo.rehearsal.run.state`.
+    findings, findings_schema
+        Paths of the findings of the first screen and of their schema; without them there are none.
 
     Raises
     ------
     InputError
-        If claims, captions or a schema are wrong: those are checked before any job, and there
-        is no page without them.
+        If claims, captions, findings or a schema are wrong: there is no page without them.
     """
     fields = fields_by_name(suite_schemas)
     # First what was touched by hand: the other problems may follow from it.
@@ -160,12 +169,14 @@ def read_inputs(
         captions,
         load_yaml(captions_schema),
         tables=[Path(path).stem for path in tables],
-        figures=[Path(path).stem for path in figures],
+        # A small one beside a finding has no caption: the finding says it all.
+        figures=[path.stem for path in map(Path, figures) if not path.stem.startswith(DRAWING)],
     )
     paths = {("table", Path(path).stem): path for path in tables}
     paths |= {("figure", Path(path).stem): path for path in figures}
     columns = {"table": fields_by_name(table_schemas), "figure": fields_by_name(figure_schemas)}
     loaded, inconsistencies = load_entries(claims, load_yaml(claims_schema))
+    stated = finding_texts.load(findings, load_yaml(findings_schema)) if findings else []
     facts, unreadable = environment.read_all(environments)
     problems += unreadable
     table, stands, unreadable = _portability(portability, rehearsed or {}, suites)
@@ -200,6 +211,13 @@ def read_inputs(
         },
         portability=table,
         portability_stands=stands,
+        findings=stated,
+        finding_drawings={one.key: _drawings(f"{DRAWING}{one.key}", drawings) for one in stated},
+        finding_files={
+            Path(path).stem.removeprefix(DRAWING): Path(path).read_bytes()
+            for path in figures
+            if Path(path).stem.startswith(DRAWING) and Path(path).is_file()
+        },
     )
 
 
@@ -221,7 +239,7 @@ def _portability(
 def _suite(path: str, fields: Fields) -> Suite:
     name = Path(path).stem
     listed = listing(name)
-    return Suite(name, listed.title, listed.cases, fields, path, _digest(path))
+    return Suite(name, listed.title, listed.cases, fields, path, _digest(path), listed.places)
 
 
 def _digest(path: str) -> str:

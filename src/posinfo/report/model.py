@@ -48,11 +48,30 @@ class ExhibitLink:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A figure in both themes: its ``data:`` URI, and the size in CSS pixels."""
+
+    source: str
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
 class Finding:
-    """One sentence that changes what one believes, with the claim that carries it."""
+    """One sentence that changes what one believes, with the claim that carries it.
+
+    One of the first screen has a title and an anchor, and a small drawing with its CSV, if they
+    are there.
+    """
 
     text: str
     claim: ClaimLink
+    title: str = ""
+    anchor: str = ""
+    picture: Picture | None = None
+    alt: str = ""
+    filename: str = ""
+    download: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,16 +148,43 @@ class Fact:
 
 @dataclass(frozen=True)
 class RowGroup:
-    """Measured rows of one role: those that matter most, the rest to unfold, the others counted."""
+    """Measured rows of one role: those that matter most, those to unfold, the others counted.
 
-    anchor: str
+    ``facts`` hold for all rows of this role, and not for all of the table.
+    """
+
     title: str
+    breaking: bool
     count: int
     all_hold: bool
     facts: tuple[Fact, ...]
-    shown: Grid
-    rest: Grid | None
+    shown: tuple[tuple[Cell, ...], ...]
+    rest: tuple[tuple[Cell, ...], ...]
     left_out: int
+
+
+@dataclass(frozen=True)
+class RowTable:
+    """Measured rows under one head, by their roles; ``facts`` hold for all of them."""
+
+    head: Grid
+    facts: tuple[Fact, ...]
+    groups: tuple[RowGroup, ...]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are, shown or not."""
+        return sum(group.count for group in self.groups)
+
+    @property
+    def folded(self) -> int:
+        """How many can be unfolded."""
+        return sum(len(group.rest) for group in self.groups)
+
+    @property
+    def left_out(self) -> int:
+        """How many stand in the suites' CSV files alone."""
+        return sum(group.left_out for group in self.groups)
 
 
 @dataclass(frozen=True)
@@ -149,15 +195,6 @@ class Read:
     revision: str
     place: str
     says: str
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure in both themes: its ``data:`` URI, and the size in CSS pixels."""
-
-    source: str
-    width: int
-    height: int
 
 
 @dataclass(frozen=True)
@@ -216,10 +253,10 @@ class ClaimView:
     condition: str
     why: str
     awaits: str
-    evidence: tuple[str, ...]
+    evidence: tuple[tuple[str, int], ...]
     tightest: str
-    supporting: RowGroup | None
-    breaking: RowGroup | None
+    rows: RowTable | None
+    selectors: tuple[str, ...]
     control: Control | None
     no_fault: str
     sources: tuple[Read, ...]
@@ -229,6 +266,7 @@ class ClaimView:
     part_of: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
     suites: tuple[str, ...]
+    code: tuple[str, ...]
     exhibits: tuple[Exhibit, ...]
     see: tuple[ExhibitLink, ...]
     citation: str
@@ -240,6 +278,7 @@ class Section:
 
     anchor: str
     title: str
+    counts: tuple[Count, ...]
     claims: tuple[ClaimView, ...]
     notable: tuple[ClaimLink, ...]
 
@@ -248,12 +287,32 @@ class Section:
 class LessonView:
     """A lesson in its order; ``exhibits`` are those that no claim of it shows."""
 
+    letter: str
     anchor: str
     name: str
     title: str
     counts: tuple[Count, ...]
     sections: tuple[Section, ...]
     exhibits: tuple[Exhibit, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One part of an exercise's answer, with the claims that decide it."""
+
+    part: str
+    text: str
+    claims: tuple[ClaimLink, ...]
+
+
+@dataclass(frozen=True)
+class ExerciseView:
+    """An exercise of a lesson, answered."""
+
+    anchor: str
+    name: str
+    question: str
+    answers: tuple[Answer, ...]
 
 
 @dataclass(frozen=True)
@@ -266,12 +325,13 @@ class Term:
 
 @dataclass(frozen=True)
 class SuiteView:
-    """One suite in the overview."""
+    """One suite in the overview; ``places`` says by case where it is measured."""
 
     anchor: str
     name: str
     title: str
     cases: tuple[Term, ...]
+    places: tuple[str, ...]
     rows: int
     by_evidence: tuple[int, ...]
     not_holding: int
@@ -283,19 +343,23 @@ class SuiteView:
 
 @dataclass(frozen=True)
 class EvidenceKind:
-    """How many of all rows are of one kind of evidence, and what share that is, as text."""
+    """How many of all rows are of one kind of evidence, and what share that is, as text.
+
+    ``claims`` counts those that rest on it.
+    """
 
     name: str
     rows: int
     share: str
+    claims: int
 
 
 @dataclass(frozen=True)
 class Margins:
     """How much of their bounds the rows used: the ends of the scale, listed."""
 
-    tight: RowGroup | None
-    wide: RowGroup | None
+    tight: RowTable | None
+    wide: RowTable | None
     exact: tuple[tuple[str, int], ...]
     exact_count: int
 
@@ -421,8 +485,11 @@ class Page:
     accepted: int
     stale: tuple[ClaimLink, ...]
     findings: tuple[Finding, ...]
+    more_findings: tuple[Finding, ...]
     inconsistencies: tuple[InconsistencyView, ...]
     lessons: tuple[LessonView, ...]
+    exercises: tuple[ExerciseView, ...]
+    exercises_exhibit: Exhibit | None
     exhibits: tuple[ExhibitLink, ...]
     kinds: tuple[EvidenceKind, ...]
     not_holding: int

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from posinfo import __version__
-from posinfo.catalogue import code_path
+from posinfo.catalogue import SUITES, code_path, listing
 from posinfo.claims import Claim, Inconsistency, Selector, Weight
 from posinfo.errors import InputError
 from posinfo.extras import advice
@@ -18,7 +18,9 @@ from posinfo.numbers_text import at_most, significant
 from posinfo.rehearsal.result import Portability, as_a_run, moved_of
 from posinfo.report import words
 from posinfo.report.changes import changes_view
-from posinfo.report.grids import Row, row_group, table_grid
+from posinfo.report.exercises import EXERCISES, exercises
+from posinfo.report.findings import findings
+from posinfo.report.grids import Role, Row, row_table, table_grid
 from posinfo.report.inputs import THEMES, Data, Inputs, Record, Suite
 from posinfo.report.model import (
     AsARun,
@@ -54,6 +56,9 @@ PAGE = "report/index.html"
 #: How many rows of a claim are shown before the rest is folded away.
 SHOWN_ROWS = 4
 
+#: How many of the rows at either end of the margins are shown: those that use most of their bound.
+SHOWN_EXTREMES = 12
+
 #: Marks whose claims the contents list names: what a reader should not miss.
 _NOTABLE = ("refuted", "conditional", "undecided")
 
@@ -61,7 +66,7 @@ _NOTABLE = ("refuted", "conditional", "undecided")
 VERDICT_COLUMNS = ("id", "covers", "kind", "recorded", "reproduced")
 
 #: How many numbers of a figure stand on the page; its CSV, which the page carries, has them all.
-FIGURE_RECORDS = 32
+FIGURE_RECORDS = 12
 
 
 def build(inputs: Inputs) -> Page:
@@ -71,8 +76,12 @@ def build(inputs: Inputs) -> Page:
     controls = {row["claim"]: row for row in inputs.controls}
     links = {claim.id: claim_link(claim, entries.get(claim.id)) for claim in claims}
     selected = claim_rows(claims, inputs.rows)
+    about = claims_about(claims)
     exhibits = [exhibit(data, claims, links) for data in inputs.exhibits]
     placed = place_exhibits(inputs.exhibits, claims)
+    answers = exercises(inputs.exhibits, links)
+    if answers:
+        placed[EXERCISES] = ""  # which has a section of its own
     covers = {(data.kind, data.key): data.caption.covers for data in inputs.exhibits}
     by_key = {(shown.kind, shown.key): shown for shown in exhibits}
     fields = {suite.name: suite.fields for suite in inputs.suites}
@@ -83,6 +92,7 @@ def build(inputs: Inputs) -> Page:
             *selected[claim.id],
             control=controls.get(claim.id),
             links=links,
+            about=about,
             fields=fields,
             number=number,
             exhibits=[
@@ -100,6 +110,9 @@ def build(inputs: Inputs) -> Page:
         )
         for number, claim in enumerate(claims, start=1)
     }
+    stated, unfilled = findings(
+        inputs.findings, inputs.finding_drawings, inputs.finding_files, entries, selected, links
+    )
     lessons = sorted({claim.lesson for claim in claims} | set(words.LESSONS))
     awaiting = [claim for claim in claims if claim.kind == "awaiting"]
     unplaced = {name for name, owner in placed.items() if owner is None}
@@ -121,6 +134,7 @@ def build(inputs: Inputs) -> Page:
             ),
             *control_lines(inputs.controls, inputs.ledger, inputs.controls_path),
             *comparison_lines(inputs.changes, inputs.rows),
+            *unfilled,
         ),
         counts=counts(links.values()),
         claims=len(claims),
@@ -132,10 +146,13 @@ def build(inputs: Inputs) -> Page:
         not_run_advice=tuple(advice(inputs.rows)),
         accepted=sum(entry["standing"] == ACCEPTED for entry in inputs.ledger),
         stale=tuple(link for link in links.values() if link.mark.name == "stale"),
-        findings=tuple(
+        findings=stated,
+        more_findings=tuple(
             Finding(entries[claim.id]["headline"], links[claim.id])
             for claim in claims
-            if claim.id in entries and entries[claim.id]["headline"]
+            if claim.id in entries
+            and entries[claim.id]["headline"]
+            and links[claim.id] not in [one.claim for one in stated]
         ),
         inconsistencies=tuple(
             inconsistency_view(one, claims, links) for one in inputs.inconsistencies
@@ -157,8 +174,10 @@ def build(inputs: Inputs) -> Page:
             )
             for lesson in lessons
         ),
+        exercises=answers,
+        exercises_exhibit=by_key[EXERCISES] if answers else None,
         exhibits=tuple(exhibit_link(shown) for shown in exhibits),
-        kinds=evidence_kinds(inputs.rows),
+        kinds=evidence_kinds(inputs.rows, selected.values()),
         not_holding=sum(row["outcome"] != "holds" for row in inputs.rows),
         suites=tuple(suite_view(suite, inputs.rows) for suite in inputs.suites),
         margins=margins(inputs.rows),
@@ -243,6 +262,7 @@ def claim_view(
     *,
     links: Mapping[str, ClaimLink],
     fields: Mapping[str, Fields],
+    about: Mapping[str, Sequence[str]] | None = None,
     control: Record | None = None,
     number: int = 1,
     exhibits: Sequence[Exhibit] = (),
@@ -262,6 +282,8 @@ def claim_view(
         The link to every claim.
     fields
         The columns of every suite.
+    about
+        For each statement the claims about it, in the order of the page.
     control
         Its row of the controls, None if it names no fault.
     number
@@ -283,6 +305,17 @@ def claim_view(
     }
     separating = {name: titles.get(name, name) for name in claim.differs_in}
     rows = [*supporting, *breaking]
+    shown = row_table(
+        [
+            Role("Support it", supporting, limit),
+            Role(
+                "Break it outside the condition" if both else "Break it: counter-examples",
+                breaking, limit, breaking=True,
+            ),
+        ],
+        separating,
+        told=("suite", "evidence"),
+    )  # fmt: skip
     # What was not run has no verdict to set against the recorded one, which its text names.
     differs = claim.kind == "computed" and mark.name not in (claim.verdict, "notrun", "stale")
     kinds = Counter(row["evidence"] for row in rows)
@@ -299,20 +332,14 @@ def claim_view(
         condition=entry["condition"] if entry else "",
         why=entry["why"] if entry else "",
         awaits=claim.awaits,
-        evidence=tuple(
-            f"{kind}, {kinds[kind]} {'row' if kinds[kind] == 1 else 'rows'}"
-            for kind in EVIDENCE
-            if kinds[kind]
-        ),
+        evidence=tuple((kind, kinds[kind]) for kind in EVIDENCE if kinds[kind]),
         tightest=significant(tightest, 2),
-        supporting=row_group(
-            f"rows-{claim.id}", "Rows that support it", supporting,
-            limit=limit, separating=separating,
-        ),
-        breaking=row_group(
-            f"breaks-{claim.id}",
-            "Counter-examples: rows that break it" + (" outside the condition" if both else ""),
-            breaking, limit=limit, separating=separating,
+        rows=shown,
+        # By which columns the rows are found that the page does not show.
+        selectors=tuple(
+            selector.text()
+            for selector in (*claim.supports, *claim.breaks)
+            if shown and shown.left_out
         ),
         control=control_view(control),
         no_fault=claim.no_fault,
@@ -322,7 +349,7 @@ def claim_view(
         ),
         weighs_for=weights(claim.weighs_for, links),
         weighs_against=weights(claim.weighs_against, links),
-        related=tuple(links[other] for other in claim.related),
+        related=tuple(links[other] for other in condensed(claim, about or {})),
         part_of=tuple(
             (f"#{inconsistency_anchor(one)}", one.statement)
             for one in inconsistencies
@@ -330,10 +357,23 @@ def claim_view(
         ),
         commands=(f"posinfo measure --claim {claim.id}",) if rows else (),
         suites=tuple(claim.suites),
+        code=code_places(rows),
         exhibits=tuple(exhibits),
         see=tuple(exhibit_link(shown) for shown in see),
         citation=claim_citation(claim, mark, ledger_digest),
     )  # fmt: skip
+
+
+def code_places(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Where the rows are measured: file and line of each case, as far as the source has it."""
+    cases = dict.fromkeys((row["suite"], row["case"]) for row in rows)
+    return tuple(
+        dict.fromkeys(
+            listing(suite).places[case]
+            for suite, case in cases
+            if suite in SUITES and case in listing(suite).places
+        )
+    )
 
 
 def control_view(row: Record | None) -> Control | None:
@@ -436,8 +476,33 @@ def exhibit(data: Data, claims: Sequence[Claim], links: Mapping[str, ClaimLink])
             f"Positional Information, Verified {__version__}, {data.kind} {data.key}: "
             f"{title}; {data.path}, sha256 {digest[:12]}; {PAGE}#{data.kind}-{data.key}"
         ),
-        claims=tuple(links[claim.id] for claim in claims if _bears_on(caption.covers, claim)),
+        claims=tuple(links[claim.id] for claim in first_claims(caption.covers, claims)),
     )
+
+
+def claims_about(claims: Iterable[Claim]) -> dict[str, list[str]]:
+    """For each statement the claims about it, in the order of the page."""
+    about: dict[str, list[str]] = {}
+    for claim in claims:
+        for name in claim.covers:
+            about.setdefault(name, []).append(claim.id)
+    return about
+
+
+def condensed(claim: Claim, about: Mapping[str, Sequence[str]]) -> list[str]:
+    """Related claims, of all those about one statement the first: the others stand behind it."""
+    later: set[str] = set()
+    for names in about.values():
+        others = [name for name in names if name != claim.id]
+        if set(others) <= set(claim.related):
+            later.update(others[1:])
+    return [name for name in claim.related if name not in later]
+
+
+def first_claims(covers: Iterable[str], claims: Sequence[Claim]) -> list[Claim]:
+    """Of the claims about each statement the first: the others stand behind it in the lesson."""
+    found = (next((claim for claim in claims if name in claim.covers), None) for name in covers)
+    return list({claim.id: claim for claim in found if claim}.values())
 
 
 def _beside(shown: Exhibit, owner: ClaimLink) -> Exhibit:
@@ -490,6 +555,7 @@ def lesson_view(
         Section(
             anchor=f"lesson-{lesson.lower()}-{number}",
             title=heading,
+            counts=counts(links[claim.id] for claim in members),
             claims=tuple(views[claim.id] for claim in members),
             notable=tuple(links[claim.id] for claim in members if _notable(claim, links)),
         )
@@ -497,6 +563,7 @@ def lesson_view(
         if members
     )
     return LessonView(
+        letter=lesson,
         anchor=f"lesson-{lesson.lower()}",
         name=f"Lesson {lesson}",
         title=known.title,
@@ -525,6 +592,7 @@ def suite_view(suite: Suite, rows: Sequence[Row]) -> SuiteView:
         name=suite.name,
         title=suite.title,
         cases=tuple(Term(name, meaning) for name, meaning in suite.cases.items()),
+        places=tuple(suite.places.get(name, "") for name in suite.cases),
         rows=len(own),
         by_evidence=tuple(kinds[kind] for kind in EVIDENCE),
         not_holding=sum(row["outcome"] not in PASSING for row in own),
@@ -535,14 +603,22 @@ def suite_view(suite: Suite, rows: Sequence[Row]) -> SuiteView:
     )
 
 
-def evidence_kinds(rows: Sequence[Row]) -> tuple[EvidenceKind, ...]:
-    """All rows by kind of evidence: the last lines of the overview of suites."""
+def evidence_kinds(
+    rows: Sequence[Row], selected: Iterable[tuple[Sequence[Row], Sequence[Row]]] = ()
+) -> tuple[EvidenceKind, ...]:
+    """All rows by kind of evidence, and the claims that rest on them, by their rows."""
     kinds = Counter(row["evidence"] for row in rows)
+    claims = Counter(
+        kind
+        for supporting, breaking in selected
+        for kind in {row["evidence"] for row in (*supporting, *breaking)}
+    )
     return tuple(
         EvidenceKind(
             name=kind,
             rows=kinds[kind],
             share=f"{significant(100 * kinds[kind] / len(rows), 2)} %" if kinds[kind] else "",
+            claims=claims[kind],
         )
         for kind in EVIDENCE
     )
@@ -554,17 +630,23 @@ def margins(rows: Sequence[Row]) -> Margins:
     within = [row for row in judged if row["relation"] == "within"]
     exact = Counter(row["suite"] for row in within if row["error"] == 0)
     return Margins(
-        tight=row_group(
-            "rows-tight",
-            "Rows close to their bound",
-            [row for row in judged if row["ratio"] > TIGHT_ABOVE],
-            limit=0,
+        tight=row_table(
+            [
+                Role(
+                    "Close to the bound",
+                    [row for row in judged if row["ratio"] > TIGHT_ABOVE],
+                    SHOWN_EXTREMES,
+                )
+            ]
         ),
-        wide=row_group(
-            "rows-wide",
-            "Rows with a wide bound",
-            [row for row in within if row["error"] and row["ratio"] < WIDE_BELOW],
-            limit=0,
+        wide=row_table(
+            [
+                Role(
+                    "Far inside the bound",
+                    [row for row in within if row["error"] and row["ratio"] < WIDE_BELOW],
+                    SHOWN_EXTREMES,
+                )
+            ]
         ),
         exact=tuple(sorted(exact.items())),
         exact_count=sum(exact.values()),
