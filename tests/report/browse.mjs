@@ -161,6 +161,7 @@ async function downloads() {
   const saved = {};
   for (let place = 0, total = 1; place < total; ) {
     const { context, tab } = await open({ javaScriptEnabled: false, acceptDownloads: true });
+    await unfold(tab); // the answers' table is folded
     const links = tab.locator("a[download]");
     total = await links.count();
     for (const end = Math.min(place + DOWNLOADS_A_PAGE, total); place < end; place++) {

@@ -149,7 +149,8 @@ def hostile_inputs(folder: Path) -> Inputs:
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="90pt" height="60pt"/>'
 
     def data(kind: str, key: str, covers: str, found: list[dict[str, Any]], **more: Any) -> Data:
-        content = csv_text(found, ["word", "number"]).encode()
+        shown = [{name: one[name] for name in ("word", "number")} for one in found]
+        content = csv_text(shown, ["word", "number"]).encode()
         path = folder / "results" / f"{kind}s" / f"{key}.csv"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
