@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from posinfo.figures import THEMES, draw
 from posinfo.job import job
 from posinfo.schemas import fields_by_name, table_fields
-from posinfo.tables import FIGURES, Data, build_all
+from posinfo.tables import FIGURES, FINDINGS, Data, build_all
 from posinfo.tidy import read_all, write, write_atomically
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if __name__ == "__main__":
         rows, unreadable = read_all(given.suites, fields_by_name(given.suite_schemas))
         print(*unreadable, sep="\n")
         # Figures show measurements, not verdicts: they need no ledger, and do not wait for it.
-        figures, missing = build_all(FIGURES, Data(rows, [], snakemake.params.config), "figure")
+        figures, missing = build_all(
+            FIGURES | FINDINGS, Data(rows, [], snakemake.params.config), "figure"
+        )
         fields = fields_by_name(given.figure_schemas)
         for path in map(Path, made.data):
             write(path, figures[path.stem], fields[path.stem])

@@ -13,6 +13,9 @@ from posinfo.schemas import first_problem, load_yaml
 
 Records = Sequence[Mapping[str, Any]]
 
+#: How the key of a figure begins that stands beside a finding, small and without a caption.
+FINDING = "finding-"
+
 #: The parts of a caption that are templates over the records of its CSV.
 TEMPLATES = ("caption", "alt", "text")
 

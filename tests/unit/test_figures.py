@@ -5,15 +5,22 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import matplotlib
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 
-from posinfo.figures import FIGURES, THEMES, draw
+from posinfo.figures import FIGURES, FINDINGS, THEMES, draw
 from posinfo.figures.compact import compact, short_path
+from posinfo.figures.findings import HEIGHT as SMALL_HEIGHT
+from posinfo.figures.findings import WIDTH as SMALL
 from posinfo.figures.plots import powers
-from posinfo.figures.style import DARK, LIGHT, power_of_ten
+from posinfo.figures.style import DARK, LIGHT, WIDTH, drawing, power_of_ten
+from posinfo.report.pictures import picture
 from posinfo.tables import FIGURES as DATA
+from posinfo.tables import FINDINGS as SMALL_DATA
 from posinfo.tables import Data
 
 #: Where a figure's data may be changed so that the drawing must change too.
@@ -31,8 +38,17 @@ CHANGED = {
     "loss-by-method": ("loss", 2.0),
     "table-similarity": ("cosine", 0.9),
     "real-loss-by-position": ("loss", 2.0),
+    "finding-doubled-context": ("rise", 2.0),
+    "finding-lessons-own-checks": ("battery", "accepted"),
+    "finding-change-of-base": ("ratio", 0.3),
+    "finding-float32-limit": ("error", 1e-3),
+    "finding-causal-mask": ("change", 1e-3),
+    "finding-untrained-rows": ("wrong", 0.4),
 }
-KEYS = sorted(FIGURES)
+DRAWERS = {**FIGURES, **FINDINGS}
+KEYS = sorted(DRAWERS)
+#: What a phone of 320 CSS pixels leaves for a figure, and the smallest text that is read there.
+PHONE, READABLE = 288, 11.0
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +56,7 @@ def drawn_from(records, config) -> dict[str, list[dict]]:
     """The records of each figure; a cell that a record lacks reads as empty."""
     data = Data(records, [], config)
     found = {}
-    for key, maker in DATA.items():
+    for key, maker in {**DATA, **SMALL_DATA}.items():
         made = maker(data)
         columns = list(dict.fromkeys(column for record in made for column in record))
         found[key] = [{column: record.get(column) for column in columns} for record in made]
@@ -64,7 +80,7 @@ def colours(style) -> list[str]:
 
 
 def test_there_is_a_drawing_for_the_data_of_each_figure():
-    assert sorted(DATA) == KEYS == sorted(CHANGED)
+    assert sorted({**DATA, **SMALL_DATA}) == KEYS == sorted(CHANGED)
 
 
 @pytest.mark.parametrize("style", THEMES, ids=lambda style: style.name)
@@ -83,8 +99,6 @@ def test_a_figure_is_a_small_svg_that_needs_nothing_else(key, style, drawn_from)
     for link in re.findall(rb'href="(.*?)"', content):
         assert link.startswith(b"#")
     assert b"#ffffff" not in content
-    # A mark for each of some two thousand verdicts, and a name for each of their lines.
-    assert len(content) < (36_000 if key == "detection-matrix" else 16_000)
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -139,6 +153,7 @@ def test_a_smaller_drawing_draws_the_same():
   <defs><path id="m2e" d="M 0 0 L 0 3.5" style="stroke: #123456; stroke-width: 0.8"/></defs>
   <use xlink:href="#m2e" x="153.000001" y="-0.001" style="stroke: #123456"/>
   <use xlink:href="#m2e" x="2.126" y="1" style="stroke: #123456"/>
+  <path d="M 1 1 L 10 1" clip-path="url(#p1f)" style="fill: none; stroke: #123456"/>
   <text style="font-family: 'DejaVu Sans'; font-size: 14px" x="1" y="2"
     transform="rotate(-0 1 2)">a &lt; b</text>
   <text style="font-size: 14px" transform="translate(3 4) rotate(-90)">up</text>
@@ -147,16 +162,37 @@ def test_a_smaller_drawing_draws_the_same():
 </svg>"""
     assert compact(content).decode() == (
         '<svg xmlns="http://www.w3.org/2000/svg" width="9pt" height="9pt" viewBox="0 0 9 9" '
-        'font-family="DejaVu Sans, Verdana, sans-serif"><style>'
-        "*{stroke-linejoin:round;stroke-linecap:butt}.a{fill:none;stroke:#123456}"
-        ".b{clip-path:url(#i0)}.c{stroke:#123456;stroke-width:.8}.d{stroke:#123456}"
-        '.e{font-size:14px}</style><path d="M1,1h2" class="a b"/>'
-        '<defs><path d="M0,0v3.5" id="i1" class="c"/></defs>'
-        '<use x="153" y="0" href="#i1" class="d"/><use x="2.13" y="1" href="#i1" class="d"/>'
-        '<text x="1" y="2" class="e">a &lt; b</text>'
-        '<text class="e" transform="translate(3 4) rotate(-90)">up</text>'
+        'font-family="DejaVu Sans, Verdana, sans-serif"><style>svg{font-size:14px}'
+        "path{fill:none;stroke-linejoin:round}.a{stroke:#123456}"
+        ".b{stroke:#123456;stroke-width:.8}.c{clip-path:url(#i0)}</style>"
+        '<path d="M1,1h2" class="a"/><path d="M153,0v3.5M2.1,1v3.5" class="b"/>'
+        '<path d="M1,1h9" class="a c"/><text x="1" y="2">a &lt; b</text>'
+        '<text transform="translate(3,4)rotate(-90)">up</text>'
         '<defs><clipPath id="i0"><rect x="1" y="1" width="7" height="7"/></clipPath></defs></svg>'
     )
+    assert b'width="4.5pt" height="4.5pt" viewBox="0 0 9 9"' in compact(content, 0.5)
+
+
+def test_a_filled_circle_is_a_stroke_without_length_and_letters_of_a_line_are_one_text():
+    circle = "M 0 3 " + " ".join(
+        "C {} {} {} {} {} {}".format(*points)
+        for points in (
+            (0.8, 3, 1.56, 2.68, 2.12, 2.12), (2.68, 1.56, 3, 0.8, 3, 0),
+            (3, -0.8, 2.68, -1.56, 2.12, -2.12), (1.56, -2.68, 0.8, -3, 0, -3),
+            (-0.8, -3, -1.56, -2.68, -2.12, -2.12), (-2.68, -1.56, -3, -0.8, -3, 0),
+            (-3, 0.8, -2.68, 1.56, -2.12, 2.12), (-1.56, 2.68, -0.8, 3, 0, 3),
+        )
+    )  # fmt: skip
+    content = f"""<svg xmlns:xlink="http://www.w3.org/1999/xlink" width="9pt" height="9pt"
+  xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><g><defs>
+  <path id="m1" d="{circle} z" style="stroke: #123456"/></defs><g>
+  <use xlink:href="#m1" x="5" y="6" style="fill: #123456; stroke: #123456"/>
+  <use xlink:href="#m1" x="7.5" y="6" style="fill: #123456; stroke: #123456"/></g></g>
+  <text x="1" y="2">a</text><text x="2" y="2">b</text><text x="3" y="4">c</text></svg>"""
+    drawn = compact(content.encode()).decode()
+    assert ".a{stroke:#123456;stroke-width:7;stroke-linecap:round}" in drawn
+    assert '<path d="M5,6h0m2.5,0h0" class="a"/>' in drawn
+    assert '<text x="1,2" y="2">ab</text><text x="3" y="4">c</text>' in drawn
 
 
 POINT = st.tuples(st.integers(-20_000, 20_000), st.integers(-20_000, 20_000))
@@ -167,14 +203,14 @@ def walked(path: str) -> list[tuple[float, float]]:
     corners, x, y = [], 0.0, 0.0
     for letter, numbers in re.findall(r"([a-zA-Z])([^a-zA-Z]*)", path):
         values = [float(text) for text in re.findall(r"-?(?:\d+\.\d+|\.\d+|\d+)", numbers)]
-        width = {"M": 2, "l": 2, "h": 1, "v": 1}[letter]
+        width = {"M": 2, "m": 2, "l": 2, "h": 1, "v": 1}[letter]
         for at in range(0, len(values), width):
             step = values[at : at + width]
             if letter == "M":
                 x, y = step
             else:
-                x += step[0] if letter in "lh" else 0
-                y += step[-1] if letter in "lv" else 0
+                x += step[0] if letter in "lmh" else 0
+                y += step[-1] if letter in "lmv" else 0
             corners.append((x, y))
     return corners
 
@@ -183,11 +219,11 @@ def walked(path: str) -> list[tuple[float, float]]:
 @example([(0, 0), (500, 0), (100, 0)])
 @example([(0, 0), (100, 0), (0, 0)])
 def test_a_path_in_steps_passes_every_point(points):
-    """Each point lies on the line that is left, within a hundredth and what rounding adds."""
+    """Each point lies on the line that is left, within a twentieth and what rounding adds."""
     places = [(x / 100, y / 100) for x, y in points]
     found = walked(short_path("M " + " L ".join(f"{x:.6f} {y:.6f}" for x, y in places)))
     for at in (0, -1):
-        assert found[at] == pytest.approx(places[at], abs=1e-6)
+        assert found[at] == pytest.approx(places[at], abs=0.0501)
 
     def distance(point, one, other):
         length = (other[0] - one[0]) ** 2 + (other[1] - one[1]) ** 2
@@ -200,20 +236,107 @@ def test_a_path_in_steps_passes_every_point(points):
 
     for place in places:
         pairs = zip(found, found[1:] or found, strict=False)
-        assert min(distance(place, *pair) for pair in pairs) <= 0.0101
+        assert min(distance(place, *pair) for pair in pairs) <= 0.1501
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_mark_stands_inside_its_figure(key, drawn_from):
-    """A coordinate that a browser cannot read counts as 0: at the edge, where nothing is drawn."""
+def test_every_point_of_a_path_stands_inside_its_figure(key, drawn_from):
+    """A coordinate that a browser cannot read ends the path: the rest would not be drawn."""
     root = ElementTree.fromstring(draw(key, drawn_from[key], LIGHT))  # noqa: S314  (our own bytes)
     _, _, width, height = map(float, root.get("viewBox").split())
-    marks = [one for one in root.iter() if one.tag.endswith("}use") and one.get("x") != "0"]
-    assert marks or key in ("mechanism", "detection-matrix")
-    for mark in marks:
-        for name, end in (("x", width), ("y", height)):
-            assert re.fullmatch(r"-?(\d+(\.\d+)?|\.\d+)", mark.get(name))
-            assert 0 < float(mark.get(name)) < end
+    paths = [one for one in root.iter() if one.tag.endswith("}path") and one.get("d")]
+    straight = [path for path in paths if not re.search("[cqCQ]", path.get("d"))]
+    assert straight
+    for path in straight:
+        if any("clip-path" in rule for rule in _rules(root, path)):
+            continue
+        for x, y in walked(path.get("d").replace("z", "")):
+            assert -1 <= x <= width + 1, (key, path.get("d"))
+            assert -1 <= y <= height + 1, (key, path.get("d"))
+
+
+def _rules(root, element) -> list[str]:
+    sheet = next(one.text for one in root.iter() if one.tag.endswith("}style"))
+    rules = dict(re.findall(r"\.(\w+)\{([^}]*)\}", sheet))
+    return [rules[name] for name in (element.get("class") or "").split()]
+
+
+def placed_texts(key, records) -> list[tuple[str, float, float, float, float]]:
+    """Each text of a figure and the box that it fills, in points from the lower left."""
+    with drawing(LIGHT):
+        figure = DRAWERS[key](records, LIGHT)
+        figure.set_dpi(72)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        texts = [
+            text
+            for text in figure.findobj(Text)
+            if text.get_text().strip() and text.get_visible() and text.axes is not False
+        ]
+        drawn = set(re.findall(r"<text[^>]*>([^<]*)</text>", svg_text(key, records)))
+        boxes = [(text.get_text(), text.get_window_extent()) for text in texts]
+    return [
+        (name, box.x0, box.y0, box.x1, box.y1)
+        for name, box in boxes
+        if all(line in drawn for line in name.split("\n"))
+    ]
+
+
+def svg_text(key, records) -> str:
+    return draw(key, records, LIGHT).decode().replace("&lt;", "<")
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_text_is_cut_off_or_lies_on_another(key, drawn_from):
+    width, height = (
+        (SMALL, SMALL_HEIGHT)
+        if key in FINDINGS
+        else (
+            WIDTH,
+            float(re.search(r'viewBox="0 0 \S+ ([\d.]+)"', svg_text(key, drawn_from[key]))[1]),
+        )
+    )
+    texts = placed_texts(key, drawn_from[key])
+    assert texts
+    for name, x0, y0, x1, y1 in texts:
+        assert x0 >= -2, name
+        assert x1 <= width + 2, name
+        assert y0 >= -2, name
+        assert y1 <= height + 2, name
+    for number, (name, x0, y0, x1, y1) in enumerate(texts):
+        for other, a0, b0, a1, b1 in texts[number + 1 :]:
+            across, up = min(x1, a1) - max(x0, a0), min(y1, b1) - max(y0, b0)
+            # Boxes reach above and below their letters.
+            assert across < 1 or up < 5, (name, other)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_text_can_be_read_on_a_phone_and_is_no_larger_than_the_pages_elsewhere(key, drawn_from):
+    content = draw(key, drawn_from[key], LIGHT).decode()
+    width = float(re.search(r'viewBox="0 0 (\S+) ', content)[1])
+    shown = float(re.search(r'width="([\d.]+)pt"', content)[1]) * 4 / 3
+    assert (width, shown) == (
+        (SMALL, 240) if key in FINDINGS else (WIDTH, pytest.approx(401, abs=1))
+    )
+    sizes = [float(size) for size in re.findall(r"font-size:([\d.]+)px", content)]
+    assert sizes
+    assert min(sizes) * min(PHONE, shown) / width >= READABLE
+    assert max(sizes) * shown / width <= 17
+
+
+def test_figures_are_light(drawn_from):
+    """Bytes on the page, in both themes: one number for each, and one for all."""
+    sizes = {
+        key: len(
+            picture(
+                {style.name: draw(key, drawn_from[key], style) for style in THEMES}
+            ).source.encode()
+        )
+        for key in KEYS
+    }
+    for key, size in sizes.items():
+        assert size <= (3_000 if key in FINDINGS else 12_000), (key, size)
+    assert sum(sizes.values()) <= 120_000
 
 
 @pytest.mark.parametrize("style", THEMES, ids=lambda style: style.name)
@@ -223,19 +346,62 @@ def test_every_colour_of_text_can_be_read_on_the_page(style):
     assert len(set(colours(style))) == len(colours(style))
 
 
-def test_every_rejection_has_its_square_and_every_fault_its_name(drawn_from):
+#: Machado, Oliveira and Fernandes 2009, severity 1: what eyes without one kind of cones see, as
+#: matrices on linear RGB.
+CONES = {
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+                   [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                     [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+                   [0.004733, 0.691367, 0.303900]],
+    "all cones": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+}  # fmt: skip
+#: CIE 1976: a difference of 2.3 is just noticed side by side; lines lie apart, and are thin.
+APART = 20
+
+
+def lab(colour: str, cones) -> np.ndarray:
+    """CIELAB of a colour as such eyes see it."""
+    srgb = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+    linear = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    seen = np.clip(np.array(cones) @ linear, 0, 1)
+    to_xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    )
+    xyz = to_xyz @ seen / (to_xyz @ np.ones(3))
+    root = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * root[1] - 16, 500 * (root[0] - root[1]), 200 * (root[1] - root[2])])
+
+
+@pytest.mark.parametrize("cones", CONES)
+@pytest.mark.parametrize("style", THEMES, ids=lambda style: style.name)
+def test_no_two_colours_of_data_are_alike_for_any_eyes(style, cones):
+    for number, one in enumerate(style.colours):
+        for other in style.colours[number + 1 :]:
+            difference = np.linalg.norm(lab(one, CONES[cones]) - lab(other, CONES[cones]))
+            assert difference >= APART, (one, other)
+
+
+def test_every_rejection_has_its_cell_and_every_check_its_name_and_number(drawn_from):
     records = drawn_from["detection-matrix"]
-    drawn = draw("detection-matrix", records, LIGHT).decode()
-    root = ElementTree.fromstring(drawn)  # noqa: S314  (our own bytes)
-    paths = [one.get("d") for one in root.iter() if one.tag.endswith("}path")]
-    strokes = [len(re.findall("[Mm]", path)) for path in paths]
-    assert sum(list(record.values()).count("rejected") for record in records) in strokes
-    assert len(records) in strokes
-    for record in records:
-        assert f">{record['fault']}<" in drawn
-    stages = list(dict.fromkeys(record["stage"] for record in records))
-    few = [record for record in records if record["stage"] == stages[0]]
-    assert 'height="2522pt"' not in draw("detection-matrix", few, LIGHT).decode()
+    root = ElementTree.fromstring(draw("detection-matrix", records, LIGHT))  # noqa: S314  (ours)
+    lengths = {}
+    for path in root.iter():
+        if path.tag.endswith("}path") and re.fullmatch(r"[Mmhv\d.,-]+", path.get("d", "")):
+            [rule] = _rules(root, path)
+            colour = re.search("stroke:(#\\w+)", rule)[1]
+            steps = sum(map(float, re.findall(r"h([\d.]+)", path.get("d"))))
+            lengths[colour] = lengths.get(colour, 0) + steps
+    checks = [name for name in records[0] if name not in ("stage", "fault", "named_by")]
+    counts = {name: sum(record[name] == "rejected" for record in records) for name in checks}
+    # A cell is five points wide; the key has a sample of 14 of each colour.
+    assert lengths[LIGHT.colours[0]] == pytest.approx(14 + 5 * sum(counts.values()))
+    assert lengths[LIGHT.colours[1]] == pytest.approx(14 + 5 * len(records))
+    texts = [text for one in root.iter() if (text := one.text)]
+    for name, count in counts.items():
+        assert texts.index(name) < len(texts) - 1
+        assert str(count) in texts
 
 
 def test_an_error_of_exactly_zero_is_drawn_too(drawn_from):

@@ -13,7 +13,7 @@ from posinfo import extras, scaling
 from posinfo.captions import load
 from posinfo.ledger import decide_claims
 from posinfo.schemas import load_yaml, table_fields
-from posinfo.tables import FIGURES, TABLES, Data, MissingRows, build
+from posinfo.tables import FIGURES, FINDING, FINDINGS, TABLES, Data, MissingRows, build
 from posinfo.tables.extension import METHODS
 from posinfo.tables.figures import ORDERS
 from posinfo.tables.judgement import BEARINGS, QUESTIONS, WAYS_ROUND
@@ -25,7 +25,7 @@ from posinfo.tables.lessons import (
 )
 from posinfo.tidy import read, write
 
-MAKERS = {**TABLES, **FIGURES}
+MAKERS = {**TABLES, **FIGURES, **FINDINGS}
 #: Tables that rest on no row: of the config alone, and of the ledger alone.
 FROM_CONFIG = {"symbols"}
 #: Tables about the rows themselves count those that do not hold, too, and show no number of theirs.
@@ -61,10 +61,17 @@ def schema_of(root, key: str):
     return table_fields(root / "workflow" / "schemas" / kind / f"{key}.yaml")
 
 
-@pytest.mark.parametrize(("kind", "makers"), [("tables", TABLES), ("figures", FIGURES)])
+@pytest.mark.parametrize(
+    ("kind", "makers"), [("tables", TABLES), ("figures", {**FIGURES, **FINDINGS})]
+)
 def test_every_schema_has_its_table_and_every_table_its_schema(root, kind, makers):
     schemas = (root / "workflow" / "schemas" / kind).glob("*.yaml")
     assert sorted(makers) == sorted(path.stem for path in schemas)
+
+
+def test_the_small_figures_are_known_by_their_names():
+    assert all(key.startswith(FINDING) for key in FINDINGS)
+    assert not any(key.startswith(FINDING) for key in FIGURES)
 
 
 @pytest.mark.parametrize("key", MAKERS)

@@ -5,12 +5,12 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from posinfo.figures import plots, trained
+from posinfo.figures import findings, plots, trained
 from posinfo.figures.detection import detection_matrix
 from posinfo.figures.mechanism import mechanism
-from posinfo.figures.style import THEMES, TITLE, Style, canvas, drawing, svg
+from posinfo.figures.style import SCALE, THEMES, TITLE, Style, canvas, drawing, svg
 
-__all__ = ["FIGURES", "THEMES", "draw"]
+__all__ = ["FIGURES", "FINDINGS", "THEMES", "draw"]
 
 Drawer = Callable[[Sequence[Mapping[str, Any]], Style], Figure]
 
@@ -31,6 +31,16 @@ FIGURES: dict[str, Drawer] = {
     "detection-matrix": detection_matrix,
 }
 
+#: The small figures beside the findings of the first screen, by key.
+FINDINGS: dict[str, Drawer] = {
+    "finding-doubled-context": findings.doubled_context,
+    "finding-lessons-own-checks": findings.lessons_own_checks,
+    "finding-change-of-base": findings.change_of_base,
+    "finding-float32-limit": findings.float32_limit,
+    "finding-causal-mask": findings.causal_mask,
+    "finding-untrained-rows": findings.untrained_rows,
+}
+
 
 def draw(key: str, records: Sequence[Mapping[str, Any]], style: Style) -> bytes:
     """A figure as SVG, or a plain placeholder if it has no data.
@@ -38,15 +48,16 @@ def draw(key: str, records: Sequence[Mapping[str, Any]], style: Style) -> bytes:
     Parameters
     ----------
     key
-        A key of :data:`FIGURES`.
+        A key of :data:`FIGURES` or :data:`FINDINGS`.
     records
         The records of ``results/figures/<key>.csv``.
     style
         One of :data:`THEMES`.
     """
     with drawing(style):
-        figure = FIGURES[key](records, style) if records else _placeholder(key, style)
-        return svg(figure)
+        drawer = (FIGURES | FINDINGS)[key]
+        figure = drawer(records, style) if records else _placeholder(key, style)
+        return svg(figure, 1.0 if key in FINDINGS else SCALE)
 
 
 def _placeholder(key: str, style: Style) -> Figure:

@@ -77,13 +77,13 @@ def _panel_a(pen: _Pen, records: Records) -> None:
     inside = next(r for r in records if r["in_table"] == "yes")
     outside = [r for r in records if r["in_table"] == "no"]
     pen.text(
-        10, 622, "A  Learned: a row of a table is added", ha="left", fontsize=TITLE, weight="bold"
+        6, 622, "A  Learned: a row of a table is added", ha="left", fontsize=TITLE, weight="bold"
     )
-    pen.text(10, 578, "token id", ha="left")
-    pen.box(150, 578, 80, 30, "table E", style.ink)
-    pen.arrow((80, 578), (108, 578), style.muted)
-    pen.text(245, 578, "E[token]")
-    pen.arrow((192, 578), (210, 578), style.muted)
+    pen.text(6, 578, "token id", ha="left")
+    pen.box(131, 578, 72, 30, "table E", style.ink)
+    pen.arrow((74, 578), (93, 578), style.muted)
+    pen.text(224, 578, "E[token]")
+    pen.arrow((169, 578), (188, 578), style.muted)
 
     shown, height = min(inside["table_rows"], 10), 9.0
     bottom = 516 - shown * height
@@ -92,8 +92,8 @@ def _panel_a(pen: _Pen, records: Records) -> None:
         chosen = row == inside["position"]
         pen.axes.add_patch(
             Rectangle(
-                (110, 516 - (row + 1) * height),
-                80,
+                (96, 516 - (row + 1) * height),
+                70,
                 height,
                 facecolor=learned if chosen else "none",
                 edgecolor=style.muted,
@@ -101,19 +101,19 @@ def _panel_a(pen: _Pen, records: Records) -> None:
             )
         )
     at = 516 - (inside["position"] + 0.5) * height
-    pen.text(150, 528, f"table P, {inside['table_rows']} rows")
-    pen.text(10, at, f"position {inside['position']}", ha="left", color=learned)
-    pen.arrow((93, at), (109, at), learned)
-    pen.text(245, at, f"P[{inside['position']}]", color=learned)
-    pen.arrow((192, at), (216, at), learned)
+    pen.text(131, 528, f"table P, {inside['table_rows']} rows")
+    pen.text(6, at, f"position {inside['position']}", ha="left", color=learned)
+    pen.arrow((84, at), (95, at), learned)
+    pen.text(208, at, f"P[{inside['position']}]", color=learned)
+    pen.arrow((169, at), (188, at), learned)
 
     for number, record in enumerate(outside[:2]):
         y = bottom - 20 - 20 * number
-        pen.text(10, y, f"position {record['position']}", ha="left", color=fails)
+        pen.text(6, y, f"position {record['position']}", ha="left", color=fails)
         pen.axes.add_patch(
             Rectangle(
-                (116, y - height / 2),
-                74,
+                (102, y - height / 2),
+                64,
                 height,
                 facecolor="none",
                 edgecolor=fails,
@@ -121,43 +121,43 @@ def _panel_a(pen: _Pen, records: Records) -> None:
                 linestyle=_DASHED,
             )
         )
-        pen.text(202, y, f"no row: {record['result']}", ha="left", color=fails)
+        pen.text(178, y, f"no row: {record['result']}", ha="left", color=fails)
 
     middle = (578 + at) / 2
     pen.axes.add_patch(
-        Circle((330, middle), 13, facecolor="none", edgecolor=style.ink, linewidth=1.6)
+        Circle((280, middle), 13, facecolor="none", edgecolor=style.ink, linewidth=1.6)
     )
-    pen.text(330, middle, "+", fontsize=TITLE + 3)
+    pen.text(280, middle, "+", fontsize=TITLE + 3)
     bend = "angle,angleA=0,angleB=90,rad=8"
-    pen.arrow((286, 578), (330, middle + 14), style.muted, connectionstyle=bend)
-    pen.arrow((276, at), (330, middle - 14), learned, connectionstyle=bend)
-    pen.arrow((344, middle), (366, middle), style.ink)
-    pen.text(370, middle, "input of\nthe blocks", ha="left")
+    pen.arrow((261, 578), (280, middle + 14), style.muted, connectionstyle=bend)
+    pen.arrow((228, at), (280, middle - 14), learned, connectionstyle=bend)
+    pen.arrow((294, middle), (306, middle), style.ink)
+    pen.text(309, middle, "input of\nblocks", ha="left")
 
 
 def _panel_b(pen: _Pen, records: Records) -> None:
     style = pen.style
     turned, beyond = style.colours[2], style.colours[3]
     pen.text(
-        10, 332, "B  RoPE: pairs of Q and K are rotated", ha="left", fontsize=TITLE, weight="bold"
+        6, 332, "B  RoPE: pairs of Q and K are rotated", ha="left", fontsize=TITLE, weight="bold"
     )
     for y, name in ((300, "Q"), (272, "K"), (232, "V")):
-        pen.text(16, y, name)
-    pen.box(150, 286, 170, 48, "pair i turns\nby m·θᵢ", turned)
+        pen.text(12, y, name)
+    pen.box(128, 286, 132, 48, "pair i turns\nby m·θᵢ", turned)
     for y in (300, 272):
-        pen.arrow((28, y), (64, y), style.muted)
-        pen.arrow((236, y), (290, y), turned)
-    pen.text(296, 286, "scores", ha="left")
-    pen.arrow((28, 232), (290, 232), style.muted)
-    pen.text(150, 222, "not rotated", va="top", color=style.muted)
-    pen.text(296, 232, "weighted sum", ha="left")
+        pen.arrow((24, y), (61, y), style.muted)
+        pen.arrow((195, y), (240, y), turned)
+    pen.text(246, 286, "scores", ha="left")
+    pen.arrow((24, 232), (240, 232), style.muted)
+    pen.text(128, 226, "not rotated", va="top", color=style.muted)
+    pen.text(246, 232, "weighted sum", ha="left")
 
     pairs = sorted({r["pair"] for r in records})
     shown = pairs if len(pairs) <= _CIRCLES else [*pairs[:2], *pairs[-2:]]
     inside = next(r["position"] for r in records if r["in_table"] == "yes")
     outside = next((r["position"] for r in records if r["in_table"] == "no"), None)
     for number, pair in enumerate(shown):
-        x, y, radius = WIDTH * (number + 0.5) / len(shown), 134.0, 40.0
+        x, y, radius = WIDTH * (number + 0.5) / len(shown), 136.0, 36.0
         of = {r["position"]: r for r in records if r["pair"] == pair}
         pen.axes.add_patch(
             Circle((x, y), radius, facecolor="none", edgecolor=style.muted, linewidth=0.9)
@@ -174,9 +174,9 @@ def _panel_b(pen: _Pen, records: Records) -> None:
             pen.text(
                 x, y - radius - 15 - 19 * line, f"{of[position]['angle']:.3g} rad", color=colour
             )
-    pen.text(10, 38, f"solid: position {inside}, which the table has", ha="left", color=turned)
+    pen.text(6, 38, f"solid: position {inside}, which the table has", ha="left", color=turned)
     if outside is not None:
-        pen.text(10, 14, f"dashed: position {outside}, which needs no row", ha="left", color=beyond)
+        pen.text(6, 14, f"dashed: position {outside}, which needs no row", ha="left", color=beyond)
 
 
 def _subscript(number: int) -> str:

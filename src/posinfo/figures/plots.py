@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from posinfo.figures.style import TEXT, WIDTH, Style, canvas, log_axes
+from posinfo.figures.style import TEXT, WIDTH, Style, canvas, heading, key, log_axes
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -36,13 +36,14 @@ def angles_by_position(records: Records, style: Style) -> Figure:
     angles = [record["angle"] for of in lines.values() for record in of]
     ticks = powers(min(angles), max(angles))
     figure = canvas(410)
-    axes = figure.add_axes((0.145, 0.145, 0.635, 0.825))
+    heading(figure, "angle m·θ (rad)")
+    axes = figure.add_axes((0.145, 0.135, 0.615, 0.795))
     log_axes(axes, x=powers(1, last), y=ticks)
     axes.set_xlim(1, last)
     axes.set_ylim(ticks[0], ticks[-1])
     turn = next(r for r in records if r["kind"] == "one turn")
     axes.axhline(turn["angle"], color=style.ink, linewidth=1.2, linestyle=_DASHED, zorder=1.5)
-    axes.annotate("one turn", (1, turn["angle"]), xytext=(3, 10), textcoords="offset points")
+    axes.annotate("one turn", (1, turn["angle"]), xytext=(3, 15), textcoords="offset points")
     for number, (pair, of) in enumerate(pairs.items()):
         colour, marker = style.colours[number % 4], _MARKERS[number % 4]
         line = lines[pair]
@@ -64,7 +65,6 @@ def angles_by_position(records: Records, style: Style) -> Figure:
             annotation_clip=False, linespacing=1.05,
         )  # fmt: skip
     axes.set_xlabel("position m")
-    axes.set_ylabel("angle m·θ (rad)")
     return figure
 
 
@@ -77,22 +77,27 @@ def shift_error(records: Records, style: Style) -> Figure:
     # An error of exactly 0 has no place on a logarithmic axis: it stands on its lower edge.
     ticks = powers(low, high)
     floor = ticks[0]
-    top, panel, gap, below = 30.0, 128.0, 32.0, 54.0
+    top, panel, gap, below = 58.0, 116.0, 34.0, 50.0
     height = top + len(sizes) * panel + (len(sizes) - 1) * gap + below
     figure = canvas(height)
+    heading(figure, "distance from the exact score")
+    colour = style.colours[0]
     for number, (size, of) in enumerate(sizes.items()):
         bottom = height - top - panel - number * (panel + gap)
-        axes = figure.add_axes((0.155, bottom / height, 0.8, panel / height))
-        log_axes(axes, x=powers(shifts[0], shifts[-1]), y=ticks[::2])
+        axes = figure.add_axes((0.165, bottom / height, 0.79, panel / height))
+        log_axes(axes, x=powers(shifts[0], shifts[-1]), y=ticks[::4])
         axes.set_xlim(shifts[0] / 1.6, shifts[-1] * 1.6)
         axes.set_ylim(floor, ticks[-1])
-        colour = style.colours[number % 4]
         bound = [r["bound"] for r in of]
         error = [max(r["error"], floor) for r in of]
         axes.fill_between(shifts, floor, bound, color=style.faint, alpha=0.55, linewidth=0)
         axes.plot(shifts, bound, color=style.muted, linestyle=_DASHED, linewidth=1.6)
-        axes.plot(shifts, error, color=colour, marker=_MARKERS[number % 4], clip_on=False)
-        axes.set_title(f"head size {size}", color=colour, pad=6)
+        axes.plot(shifts, error, color=colour, marker="o", clip_on=False)
+        axes.set_title(f"head size {size}", pad=6)
+        axes.annotate(
+            f"{error[-1]:.2g}", (shifts[-1], error[-1]), xytext=(0, -14), ha="right", va="top",
+            textcoords="offset points", color=colour,
+        )  # fmt: skip
         if number:
             axes.tick_params(labelbottom=number == len(sizes) - 1)
             continue
@@ -103,13 +108,10 @@ def shift_error(records: Records, style: Style) -> Figure:
             textcoords="offset points", ha="right", va="bottom",
         )  # fmt: skip
         axes.annotate(
-            "measured error", (shifts[middle], error[middle]), xytext=(8, -4),
+            "measured", (shifts[middle], error[middle]), xytext=(6, -5),
             textcoords="offset points", ha="left", va="top", color=colour,
         )  # fmt: skip
-    figure.text(0.55, 10 / height, "shift of both positions", ha="center", va="bottom")
-    figure.text(
-        2 / WIDTH, 0.5, "distance from the exact score", rotation=90, ha="left", va="center"
-    )
+    figure.text(0.56, 6 / height, "shift of both positions", ha="center", va="bottom")
     return figure
 
 
@@ -120,14 +122,14 @@ def frequency_ratios(records: Records, style: Style) -> Figure:
     lowest = min(min(r["ratio"], r["best_base_ratio"]) for r in records)
     ticks = powers(lowest, 1)
     top_limit = 1.35 * max(max(r["ratio"], r["best_base_ratio"]) for r in records)
-    columns, panel_width, panel, gap = 3, 119.0, 92.0, 38.0
-    cells = len(methods) + 1
-    lines = math.ceil(cells / columns)
-    left, below, top = 68.0, 50.0, 24.0
+    columns, panel_width, panel, gap = 2, 146.0, 74.0, 32.0
+    lines = math.ceil(len(methods) / columns)
+    left, below, top = 56.0, 50.0, 74.0
     height = top + lines * panel + (lines - 1) * gap + below
     figure = canvas(height)
     apart = (WIDTH - left - columns * panel_width - 6) / (columns - 1)
-    for number, of in enumerate([*methods.values(), None]):
+    dashes = (0, (3.5, 2.5))
+    for number, of in enumerate(methods.values()):
         line, column = divmod(number, columns)
         place = (
             (left + column * (panel_width + apart)) / WIDTH,
@@ -136,9 +138,6 @@ def frequency_ratios(records: Records, style: Style) -> Figure:
             panel / height,
         )
         axes = figure.add_axes(place)
-        if of is None:
-            _key(axes, style)
-            continue
         log_axes(axes, y=ticks)
         axes.set_xticks([pairs[0], pairs[-1]])
         axes.set_xlim(pairs[0], pairs[-1])
@@ -152,29 +151,14 @@ def frequency_ratios(records: Records, style: Style) -> Figure:
         # A change of base is a straight line here: its two ends are enough.
         axes.plot(
             [pairs[0], pairs[-1]], [of[0]["best_base_ratio"], of[-1]["best_base_ratio"]],
-            color=style.colours[1], linewidth=1.8, linestyle=(0, (3.5, 2.5)),
+            color=style.colours[1], linewidth=1.8, linestyle=dashes,
         )  # fmt: skip
-        axes.set_title(of[0]["name"], pad=5, fontsize=TEXT - 1.5)
-    figure.text(0.55, 6 / height, "pair of dimensions", ha="center", va="bottom")
-    figure.text(2 / WIDTH, 0.5, "θ′/θ", rotation=90, ha="left", va="center")
+        axes.set_title(of[0]["name"], pad=5, fontsize=TEXT)
+    figure.text(0.57, 4 / height, "pair of dimensions", ha="center", va="bottom")
+    heading(figure, "θ′/θ")
+    strokes = {"linewidth": 2.6}, {"linewidth": 1.8, "linestyle": dashes}
+    key(figure, style, ("by the method", "nearest change of base"), strokes, at=(3, 152))
     return figure
-
-
-def _key(axes: Any, style: Style) -> None:
-    """What the two lines of every panel are, in the place of one more panel."""
-    axes.set_axis_off()
-    axes.set_xlim(0, 1)
-    axes.set_ylim(0, 1)
-    for y, text, colour, how in (
-        (0.95, "the method", style.colours[0], {"linewidth": 2.6}),
-        (0.5, "the nearest\nchange of base", style.colours[1],
-         {"linewidth": 1.8, "linestyle": (0, (3.5, 2.5))}),
-    ):  # fmt: skip
-        axes.plot([0, 0.6], [y, y], color=colour, clip_on=False, **how)
-        axes.annotate(
-            text, (0, y), xytext=(0, -6), textcoords="offset points", va="top", color=colour,
-            linespacing=1.1, annotation_clip=False,
-        )  # fmt: skip
 
 
 def angle_error_by_dtype(records: Records, style: Style) -> Figure:
@@ -184,8 +168,9 @@ def angle_error_by_dtype(records: Records, style: Style) -> Figure:
     shown = [value for r in records for value in (r["error"], r["bound"]) if value]
     xticks, yticks = powers(min(positions), max(positions)), powers(min(shown), max(shown))
     floor = yticks[0]
-    figure = canvas(440)
-    axes = figure.add_axes((0.15, 0.135, 0.825, 0.845))
+    figure = canvas(420)
+    heading(figure, "error of the angle (rad)")
+    axes = figure.add_axes((0.15, 0.13, 0.83, 0.8))
     log_axes(axes, x=xticks[::2], y=yticks[::2])
     axes.set_xlim(min(positions), 2 * max(positions))
     axes.set_ylim(floor, yticks[-1])
@@ -210,12 +195,11 @@ def angle_error_by_dtype(records: Records, style: Style) -> Figure:
             axes.plot([end, end], [floor, of[-1]["bound"]], color=colour, linewidth=1.3,
                       linestyle=(0, (1, 2)), zorder=1.4)  # fmt: skip
             axes.annotate(
-                f"{dtype} is\ninfinite from here", (end, floor), xytext=(6, 8),
+                f"{dtype} is infinite\nfrom here on", (end, floor), xytext=(-6, 8), ha="right",
                 textcoords="offset points", va="bottom", color=colour, linespacing=1.1,
             )  # fmt: skip
     axes.text(0.02, 0.985, "dashed: rounding bounds", transform=axes.transAxes, va="top")
     axes.set_xlabel("position")
-    axes.set_ylabel("error of the angle (rad)")
     return figure
 
 
@@ -225,15 +209,16 @@ def cosine_decay(records: Records, style: Style) -> Figure:
     first = min(r["first"] for r in records)
     last = max(r["last"] for r in records)
     low = min(r["smallest"] for r in records) - 0.08
-    top, panel, gap, below = 30.0, 172.0, 36.0, 54.0
+    top, panel, gap, below = 60.0, 150.0, 36.0, 50.0
     height = top + len(bases) * panel + (len(bases) - 1) * gap + below
     figure = canvas(height)
+    heading(figure, "score over the squared norm")
     for number, (base, of) in enumerate(bases.items()):
         bottom = height - top - panel - number * (panel + gap)
-        axes = figure.add_axes((0.155, bottom / height, 0.8, panel / height))
-        log_axes(axes, x=powers(first, last))
+        axes = figure.add_axes((0.1, bottom / height, 0.855, panel / height))
+        log_axes(axes, x=powers(first, last, step=2))
         axes.set_xlim(first, last)
-        axes.set_yticks([0, 0.5, 1])
+        axes.set_yticks([0, 0.5, 1], labels=["0", "½", "1"])
         axes.set_ylim(low, 1.05)
         axes.axhline(0, color=style.ink, linewidth=1.2, zorder=1.6)
         constant = [r for r in of if r["vectors"] == "constant"]
@@ -257,16 +242,15 @@ def cosine_decay(records: Records, style: Style) -> Figure:
         axes.tick_params(labelbottom=number == len(bases) - 1)
         if not number and constant:
             axes.annotate(
-                "constant vectors: largest\nand smallest in an octave",
-                (constant[len(constant) // 3]["first"], 1), va="top", color=colour,
-                linespacing=1.1,
+                "constant vectors: largest and\nsmallest in an octave",
+                (constant[len(constant) // 5]["first"], 1.1), va="top", color=colour,
+                linespacing=1.1, annotation_clip=False,
             )  # fmt: skip
             axes.annotate(
-                "random vectors: ± root mean square", (first, low), xytext=(5, 3),
+                "random vectors:\n± root mean square", (first, low), xytext=(5, 1), linespacing=1.1,
                 textcoords="offset points", va="bottom", color=other,
             )  # fmt: skip
-    figure.text(0.55, 10 / height, "distance of query and key", ha="center", va="bottom")
-    figure.text(2 / WIDTH, 0.5, "score over the squared norm", rotation=90, ha="left", va="center")
+    figure.text(0.53, 6 / height, "distance of query and key", ha="center", va="bottom")
     return figure
 
 
@@ -275,7 +259,7 @@ def coverage(records: Records, style: Style) -> Figure:
     bases, methods = groups(records, "base"), list(groups(records, "name"))
     factors = list(groups(records, "factor"))
     high = max(record["share"] for record in records) * 1.12 or 0.1
-    left, gap, top, line, below = 142.0, 18.0, 52.0, 36.0, 54.0
+    left, gap, top, line, below = 134.0, 18.0, 52.0, 36.0, 54.0
     height = top + len(methods) * line + below
     width = (WIDTH - left - 8 - gap * (len(bases) - 1)) / len(bases)
     figure = canvas(height)
@@ -289,29 +273,39 @@ def coverage(records: Records, style: Style) -> Figure:
         ticks = [step / 5 for step in range(6) if step / 5 <= high]
         axes.set_xticks(ticks, labels=[f"{100 * tick:.0f}" for tick in ticks])
         axes.set_yticks(range(len(methods)), labels=methods)
-        axes.tick_params(axis="y", length=0, pad=7, labelleft=number == 0)
+        axes.tick_params(axis="y", length=0, pad=5, labelleft=number == 0)
         axes.grid(True, axis="x", linewidth=0.8)
         axes.set_axisbelow(True)
-        for record in of:
-            place = factors.index(record["factor"])
-            y = methods.index(record["name"]) + 0.26 * (place - (len(factors) - 1) / 2)
-            colour, marker = style.colours[place % 4], _MARKERS[place % 4]
-            axes.plot([0, record["share"]], [y, y], color=colour, linewidth=1.4)
-            axes.plot([record["share"]], [y], color=colour, marker=marker, markersize=5.5,
-                      clip_on=False)  # fmt: skip
-        axes.set_title(f"base {base:,.10g}", pad=6)
+        none = [
+            name for name, own in groups(of, "name").items() if not any(r["share"] for r in own)
+        ]
+        for name in none:
+            axes.annotate("none", (0, methods.index(name)), xytext=(5, 0), va="center",
+                          textcoords="offset points", color=style.muted)  # fmt: skip
+        for place, factor in enumerate(factors):
+            own = [r for r in of if r["factor"] == factor and r["name"] not in none]
+            at = [methods.index(r["name"]) + 0.26 * (place - (len(factors) - 1) / 2) for r in own]
+            colour, shares = style.colours[place % 4], [r["share"] for r in own]
+            axes.plot(
+                [x for share in shares for x in (0, share, math.nan)],
+                [y for y in at for y in (y, y, math.nan)],
+                color=colour, linewidth=1.4,
+            )  # fmt: skip
+            axes.plot(shares, at, color=colour, marker=_MARKERS[place % 4], markersize=5.5,
+                      linestyle="none", clip_on=False)  # fmt: skip
+        axes.set_title(f"base {base:,.10g}", pad=6, fontsize=TEXT)
     # A column a factor: its marker beside what it stands for.
     key = figure.add_axes((0, 1 - 24 / height, 1, 24 / height))
     key.set_axis_off()
     key.set_xlim(0, WIDTH)
     key.set_ylim(0, 24)
-    key.annotate("context longer by", (4, 12), va="center")
+    key.annotate("context longer by", (2, 12), va="center")
     for place, factor in enumerate(factors):
-        colour, at = style.colours[place % 4], 160 + 62 * place
+        colour, at = style.colours[place % 4], 158 + 58 * place
         key.plot([at], [12], color=colour, marker=_MARKERS[place % 4])
         key.annotate(f"{factor:g}×", (at + 10, 12), va="center", color=colour)
-    figure.text((left + WIDTH) / 2 / WIDTH, 10 / height, "pairs at angles never trained (%)",
-                ha="center", va="bottom")  # fmt: skip
+    figure.text(1 - 8 / WIDTH, 8 / height, "pairs at angles never trained (%)",
+                ha="right", va="bottom")  # fmt: skip
     return figure
 
 
@@ -334,23 +328,24 @@ def permutation_error(records: Records, style: Style) -> Figure:
     axes.xaxis.get_major_ticks()[0].label1.set_horizontalalignment("left")
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    for number, (setting, of) in enumerate(settings.items()):
+    for number, setting in enumerate(settings):
         if number:
             axes.axhline(number * band, color=style.faint, linewidth=1.0)
         axes.annotate(setting, (floor, number * band), xytext=(3, -4), va="top",
                       textcoords="offset points")  # fmt: skip
-        for record in of:
-            y = number * band + 30 + 13 * layers.index(record["layers"])
-            place = dtypes.index(record["dtype"])
-            colour = style.colours[place % 4]
-            axes.plot([record["bound"]], [y], color=colour, marker="|", markersize=11,
-                      markeredgewidth=2)  # fmt: skip
-            # Hollow and large first, filled and small next: where two agree, both are seen.
-            axes.plot(
-                [max(record["change"], floor)], [y], color=colour, marker=_MARKERS[1 - place % 2],
-                markersize=9 - 3.5 * (place % 2), markeredgewidth=1.5, clip_on=False,
-                fillstyle="full" if place % 2 else "none",
-            )  # fmt: skip
+    # A line a number of layers, from top to bottom.
+    names = list(settings)
+    for place, (_, of) in enumerate(groups(records, "dtype").items()):
+        colour = style.colours[place % 4]
+        at = [names.index(r["setting"]) * band + 30 + 13 * layers.index(r["layers"]) for r in of]
+        axes.plot([r["bound"] for r in of], at, color=colour, marker="|", linestyle="none",
+                  markersize=11, markeredgewidth=2)  # fmt: skip
+        # Hollow and large first, filled and small next: where two agree, both are seen.
+        axes.plot(
+            [max(r["change"], floor) for r in of], at, color=colour, linestyle="none",
+            marker=_MARKERS[1 - place % 2], markersize=9 - 3.5 * (place % 2),
+            markeredgewidth=1.5, clip_on=False, fillstyle="full" if place % 2 else "none",
+        )  # fmt: skip
     key = figure.add_axes((0, 1 - 50 / height, 1, 50 / height))
     key.set_axis_off()
     key.set_xlim(0, WIDTH)
@@ -362,6 +357,6 @@ def permutation_error(records: Records, style: Style) -> Figure:
                  fillstyle="full" if place % 2 else "none")  # fmt: skip
         key.annotate(dtype, (at + 10, 38), va="center", color=colour)
     key.plot([24], [14], color=style.muted, marker="|", markersize=11, markeredgewidth=2)
-    key.annotate("bound: what lies right of it is not rounding", (34, 14), va="center")
+    key.annotate("bound: right of it is no rounding", (34, 14), va="center")
     figure.text(0.5, 10 / height, "change of an output", ha="center", va="bottom")
     return figure

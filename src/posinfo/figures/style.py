@@ -2,9 +2,10 @@
 
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -13,19 +14,23 @@ from matplotlib.ticker import NullLocator
 
 from posinfo.figures.compact import compact
 
-#: Width of every figure in points; a phone shows it at half its size, where TEXT is still read.
-WIDTH = 460.0
+#: Width of every figure in points. A phone of 320 CSS pixels leaves 288 for it: TEXT then is as
+#: large as the 11 pixels that are read without effort (a test looks).
+WIDTH = 376.0
 TEXT = 14.5
 TITLE = 15.5
+#: How large it is shown elsewhere: its text as large as the page's.
+SCALE = 0.8
 
 
 @dataclass(frozen=True)
 class Style:
     """A theme: the background is the page's, so each colour must be read on that.
 
-    The four colours of data are Okabe and Ito's blue, vermilion, green and purple, darkened for
-    the light page and lightened for the dark one until text in them has a contrast of 4.5 to 1.
-    Each is told from the others by line, marker or label too.
+    The four colours of data are blue, vermilion, green and purple, in two steps of lightness: text
+    in each has a contrast of 4.5 to 1 at least, and no two become alike for eyes without one of
+    the three kinds of cones (tests look). Each is told from the others by line, marker or label
+    too.
 
     Attributes
     ----------
@@ -49,11 +54,11 @@ class Style:
 
 LIGHT = Style(
     "light", "#ffffff", "#1b1e23", "#565d66", "#dfe3e8",
-    ("#0067a3", "#b34700", "#00755a", "#9c4a78"),
+    ("#0f6fbd", "#b34700", "#00503c", "#8a2278"),
 )  # fmt: skip
 DARK = Style(
     "dark", "#1b1e23", "#e9ebee", "#a7aeb8", "#3b4149",
-    ("#6cbdf0", "#f29b54", "#3fc79f", "#e3a0c6"),
+    ("#4f9fe8", "#f0964c", "#a0f0c8", "#f7b9ee"),
 )  # fmt: skip
 THEMES = (LIGHT, DARK)
 
@@ -108,12 +113,49 @@ def canvas(height: float) -> Figure:
     return Figure(figsize=(WIDTH / 72, height / 72))
 
 
-def svg(figure: Figure) -> bytes:
-    """The figure as a small SVG on a transparent background, without a date."""
+def svg(figure: Figure, scale: float = SCALE) -> bytes:
+    """The figure as a small SVG on a transparent background, without a date.
+
+    Parameters
+    ----------
+    scale
+        How large it is shown, over how large it was drawn.
+    """
     buffer = io.BytesIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
-    return compact(buffer.getvalue())
+    return compact(buffer.getvalue(), scale)
+
+
+def heading(figure: Figure, text: str) -> None:
+    """What the vertical axis counts, above it: upright, it would have to be read askew."""
+    height = 72 * figure.get_figheight()
+    figure.text(2 / WIDTH, 1 - 3 / height, text, ha="left", va="top")
+
+
+def key(
+    figure: Figure,
+    style: Style,
+    names: Sequence[str],
+    strokes: Sequence[Mapping[str, Any]],
+    at: Sequence[float],
+) -> None:
+    """What the lines of every panel are, under the heading.
+
+    Parameters
+    ----------
+    names, strokes, at
+        Of each line what it is, how it is drawn, and where its sample begins, in points.
+    """
+    height = 72 * figure.get_figheight()
+    axes = figure.add_axes((0, 1 - 44 / height, 1, 20 / height))
+    axes.set_axis_off()
+    axes.set_xlim(0, WIDTH)
+    axes.set_ylim(0, 20)
+    for number, (name, stroke, x) in enumerate(zip(names, strokes, at, strict=True)):
+        colour = style.colours[number]
+        axes.plot([x, x + 20], [10, 10], color=colour, clip_on=False, **stroke)
+        axes.annotate(name, (x + 26, 10), va="center", color=colour, annotation_clip=False)
 
 
 def log_axes(axes: Axes, *, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from posinfo.figures.plots import groups
-from posinfo.figures.style import TEXT, WIDTH, Style, canvas
+from posinfo.figures.style import TEXT, WIDTH, Style, canvas, heading, key
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -18,7 +18,7 @@ _LINES = ("-", (0, (4, 2)))
 
 def _grid(count: int, columns: int, panel: float, gap: float, top: float, below: float):
     """An empty figure, and the places of its panels in lines of so many columns."""
-    left, right, apart = 58.0, 8.0, 14.0
+    left, right, apart = 26.0, 12.0, 16.0
     lines = math.ceil(count / columns)
     height = top + lines * panel + (lines - 1) * gap + below
     width = (WIDTH - left - right - apart * (columns - 1)) / columns
@@ -46,7 +46,10 @@ def _panel(
     axes.set_ylim(0, high)
     axes.grid(True, axis="y", linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.set_title(name, pad=4, fontsize=TEXT - 0.5)
+    # A long name may begin before its panel, but not end after it.
+    axes.set_title(
+        name, pad=4, fontsize=TEXT, loc="right" if len(name) > 20 and place[0] > 0.3 else "left"
+    )
     axes.tick_params(labelleft=place[0] < 0.3)
     return axes
 
@@ -60,25 +63,17 @@ def _band(axes: Axes, style: Style, number: int, xs: list[float], of: Records) -
               clip_on=False)  # fmt: skip
 
 
-def _key(figure: Figure, style: Style, height: float, top: float, names: Sequence[str]) -> None:
+def _key(figure: Figure, style: Style, names: Sequence[str]) -> None:
     """What the two lines are, above the panels."""
-    axes = figure.add_axes((0, 1 - top / height, 1, top / height))
-    axes.set_axis_off()
-    axes.set_xlim(0, WIDTH)
-    axes.set_ylim(0, top)
-    for number, (name, at) in enumerate(zip(names, (58, 236), strict=True)):
-        colour, stroke = style.colours[number], _LINES[number]
-        axes.plot([at, at + 26], [top - 12] * 2, color=colour, linewidth=1.9, linestyle=stroke,
-                  clip_on=False)  # fmt: skip
-        axes.annotate(name, (at + 32, top - 12), va="center", color=colour)
+    key(figure, style, names, [{"linewidth": 1.9, "linestyle": one} for one in _LINES], (3, 188))
 
 
 def loss_by_length(records: Records, style: Style) -> Figure:
     """A panel an encoding, a line a task: loss against position, and where training ended."""
     names = groups(records, "name")
-    top, below = 52.0, 52.0
+    top, below = 78.0, 50.0
     figure, places, height = _grid(len(names), 2, 104.0, 26.0, top, below)
-    _key(figure, style, height, top - 22, ["repeat a pattern", "recall from the start"])
+    _key(figure, style, ["repeat a pattern", "recall the start"])
     length = min(r["position_to"] for r in records if r["position_from"] == 0) * 2
     last = max(r["position_to"] for r in records)
     high = max(r["highest"] for r in records) * 1.05
@@ -95,7 +90,7 @@ def loss_by_length(records: Records, style: Style) -> Figure:
             xs = [(r["position_from"] + r["position_to"]) / 2 for r in lines]
             _band(axes, style, number, xs, lines)
     figure.text(0.55, 6 / height, "position", ha="center", va="bottom")
-    figure.text(2 / WIDTH, 0.5, "nats above the best possible", rotation=90, ha="left", va="center")
+    heading(figure, "nats above the best possible")
     return figure
 
 
@@ -103,10 +98,10 @@ def loss_by_method(records: Records, style: Style) -> Figure:
     """A panel a method: loss against the length, as it is and after a short training."""
     methods = groups(records, "name")
     factors = sorted({r["factor"] for r in records})
-    top, below = 52.0, 52.0
+    top, below = 78.0, 50.0
     figure, places, height = _grid(len(methods), 2, 78.0, 30.0, top, below)
     steps = sorted({r["steps"] for r in records})
-    _key(figure, style, height, top - 22, ["zero-shot", f"after {steps[-1]:g} steps there"])
+    _key(figure, style, ["zero-shot", f"{steps[-1]:g} steps there"])
     high = max(r["highest"] for r in records) * 1.05
     for (name, of), place in zip(methods.items(), places, strict=True):
         axes = _panel(figure, place, name, high)
@@ -118,14 +113,15 @@ def loss_by_method(records: Records, style: Style) -> Figure:
         for number, lines in groups(of, "steps").items():
             _band(axes, style, steps.index(number), [r["factor"] for r in lines], lines)
     figure.text(0.55, 6 / height, "length that is read", ha="center", va="bottom")
-    figure.text(2 / WIDTH, 0.5, "nats above the best possible", rotation=90, ha="left", va="center")
+    heading(figure, "nats above the best possible")
     return figure
 
 
 def table_similarity(records: Records, style: Style) -> Figure:
     """Cosine against distance: dashed before training, a band over the seeds after it."""
-    figure = canvas(290)
-    axes = figure.add_axes((0.165, 0.19, 0.8, 0.76))
+    figure = canvas(270)
+    heading(figure, "mean cosine")
+    axes = figure.add_axes((0.13, 0.19, 0.84, 0.7))
     axes.axhline(0, color=style.ink, linewidth=1.2, zorder=1.6)
     axes.grid(True, linewidth=0.8)
     axes.set_axisbelow(True)
@@ -139,7 +135,6 @@ def table_similarity(records: Records, style: Style) -> Figure:
                   transform=axes.transAxes)  # fmt: skip
     axes.set_xlim(1, max(r["distance"] for r in records))
     axes.set_xlabel("distance of two rows in positions")
-    axes.set_ylabel("mean cosine")
     return figure
 
 
@@ -147,9 +142,9 @@ def real_loss_by_position(records: Records, style: Style) -> Figure:
     """A panel a method, beside the model as trained: loss against position along one text."""
     methods = groups(records, "name")
     plain, *others = methods.items()
-    top, below = 52.0, 52.0
+    top, below = 78.0, 50.0
     figure, places, height = _grid(len(others), 2, 92.0, 30.0, top, below)
-    _key(figure, style, height, top - 22, [plain[0], "by the method"])
+    _key(figure, style, [plain[0], "by the method"])
     high = max(r["highest"] for r in records) * 1.05
     length = records[0]["trained_length"]
     last = max(r["position_to"] for r in records)
@@ -164,5 +159,5 @@ def real_loss_by_position(records: Records, style: Style) -> Figure:
         for number, line in enumerate((plain[1], of)):
             _band(axes, style, number, [r["position_to"] for r in line], line)
     figure.text(0.55, 6 / height, "position", ha="center", va="bottom")
-    figure.text(2 / WIDTH, 0.5, "nats a token", rotation=90, ha="left", va="center")
+    heading(figure, "nats a token")
     return figure

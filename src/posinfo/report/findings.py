@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from posinfo.captions import FINDING
 from posinfo.errors import InputError
 from posinfo.ledger import fill
 from posinfo.report.grids import Row
@@ -12,9 +13,6 @@ from posinfo.report.model import ClaimLink, Finding
 from posinfo.report.pictures import data_uri, picture
 from posinfo.report.words import VERDICTS
 from posinfo.schemas import first_problem, load_yaml
-
-#: How the drawing of a finding is named: with its key, before the theme.
-DRAWING = "finding-"
 
 
 @dataclass(frozen=True)
@@ -106,10 +104,10 @@ def findings(
                 text,
                 links[one.claim],
                 title=one.title,
-                anchor=f"{DRAWING}{one.key}",
+                anchor=f"{FINDING}{one.key}",
                 picture=drawing,
                 alt=alt,
-                filename=f"{DRAWING}{one.key}.csv",
+                filename=f"{FINDING}{one.key}.csv",
                 download=data_uri("text/csv;charset=utf-8", content) if content else "",
             )
         )

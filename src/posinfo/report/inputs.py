@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from posinfo import digests, environment
-from posinfo.captions import Caption, load
+from posinfo.captions import FINDING, Caption, load
 from posinfo.catalogue import listing
 from posinfo.claims import Claim, Inconsistency, load_entries
 from posinfo.errors import InputError
@@ -18,7 +18,7 @@ from posinfo.gate import file_lines, missing_lines
 from posinfo.rehearsal import result as rehearsal
 from posinfo.rehearsal.result import Portability
 from posinfo.report import findings as finding_texts
-from posinfo.report.findings import DRAWING, FindingText
+from posinfo.report.findings import FindingText
 from posinfo.schemas import fields_by_name, load_yaml, table_fields
 from posinfo.tidy import Fields, read, read_all
 
@@ -170,7 +170,7 @@ def read_inputs(
         load_yaml(captions_schema),
         tables=[Path(path).stem for path in tables],
         # A small one beside a finding has no caption: the finding says it all.
-        figures=[path.stem for path in map(Path, figures) if not path.stem.startswith(DRAWING)],
+        figures=[path.stem for path in map(Path, figures) if not path.stem.startswith(FINDING)],
     )
     paths = {("table", Path(path).stem): path for path in tables}
     paths |= {("figure", Path(path).stem): path for path in figures}
@@ -212,11 +212,11 @@ def read_inputs(
         portability=table,
         portability_stands=stands,
         findings=stated,
-        finding_drawings={one.key: _drawings(f"{DRAWING}{one.key}", drawings) for one in stated},
+        finding_drawings={one.key: _drawings(f"{FINDING}{one.key}", drawings) for one in stated},
         finding_files={
-            Path(path).stem.removeprefix(DRAWING): Path(path).read_bytes()
+            Path(path).stem.removeprefix(FINDING): Path(path).read_bytes()
             for path in figures
-            if Path(path).stem.startswith(DRAWING) and Path(path).is_file()
+            if Path(path).stem.startswith(FINDING) and Path(path).is_file()
         },
     )
 

@@ -7,6 +7,7 @@ there it has the light page's background, so that it is read on a dark page too.
 
 import base64
 import re
+import string
 from collections.abc import Mapping
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -17,6 +18,7 @@ from posinfo.report.model import Picture
 PAPER = "#fff"
 
 _PX_PER_PT = 4 / 3
+_LETTERS = string.ascii_letters
 
 _NOT_IN_URL = re.compile(r"[^\w!$'()*+,\-./:;=?@~\u00a0-\U0010fffd]")
 _SHEET = re.compile(r"(?<=<style>)[^<]*(?=</style>)")
@@ -40,13 +42,14 @@ def picture(svg: Mapping[str, bytes]) -> Picture | None:
 
 
 def in_both_themes(light: str, dark: str) -> str | None:
-    """One drawing with the colours of two, by the theme that its reader prefers.
+    r"""One drawing with the colours of two, by the theme that its reader prefers.
 
-    None if they differ in more than their style.
+    What differs stands in variables of the style. None if they differ in more than their style.
 
-    >>> in_both_themes("<svg><style>.a{fill:#000;x:1}</style></svg>",
-    ...                "<svg><style>.a{fill:#fff;x:1}</style></svg>").partition("@media")[2]
-    ' screen and (prefers-color-scheme:dark){svg{background:none}.a{fill:#fff}}</style></svg>'
+    >>> print(in_both_themes("<svg><style>.a{fill:#000;x:1}</style></svg>",
+    ...                      "<svg><style>.a{fill:#fff;x:1}</style></svg>").replace("@", "\n@"))
+    <svg><style>.a{fill:var(--a);x:1}svg{background:#fff;--a:#000}
+    @media screen and (prefers-color-scheme:dark){svg{background:none;--a:#fff}}</style></svg>
     """
     if light == dark:
         return light
@@ -57,14 +60,28 @@ def in_both_themes(light: str, dark: str) -> str | None:
         or [name for name, _ in sheets[0]] != [name for name, _ in sheets[1]]
     ):
         return None
-    other = "svg{background:none}"
-    for (name, own), (_, rule) in zip(*sheets, strict=True):
-        changed = set(own.split(";")) ^ set(rule.split(";"))
-        declarations = [one for one in rule.split(";") if one in changed]
-        if declarations:
-            other += f"{name}{{{';'.join(declarations)}}}"
-    added = f"svg{{background:{PAPER}}}@media screen and (prefers-color-scheme:dark){{{other}}}"
-    return _SHEET.sub(lambda found: found[0] + added, light)
+    names: dict[tuple[str, str], str] = {}
+    written = ""
+    for (selector, own), (_, other) in zip(*sheets, strict=True):
+        pairs = list(zip(own.split(";"), other.split(";"), strict=False))
+        if len(own.split(";")) != len(other.split(";")):
+            return None
+        declared = []
+        for one, two in pairs:
+            what, _, value = one.partition(":")
+            also, _, differing = two.partition(":")
+            if what != also:
+                return None
+            if value != differing:
+                name = names.setdefault((value, differing), f"--{_LETTERS[len(names)]}")
+                value = f"var({name})"
+            declared.append(f"{what}:{value}" if value else what)
+        written += f"{selector}{{{';'.join(declared)}}}"
+    first = "".join(f";{name}:{pair[0]}" for pair, name in names.items())
+    second = "".join(f";{name}:{pair[1]}" for pair, name in names.items())
+    written += f"svg{{background:{PAPER}{first}}}"
+    written += f"@media screen and (prefers-color-scheme:dark){{svg{{background:none{second}}}}}"
+    return _SHEET.sub(lambda _: written, light)
 
 
 def data_uri(media_type: str, content: bytes) -> str:

@@ -6,12 +6,14 @@ the CSV and of its schema under ``workflow/schemas/tables`` or ``workflow/schema
 
 from collections.abc import Callable, Mapping
 
+from posinfo.captions import FINDING
 from posinfo.tables import (
     controls,
     evidence,
     exercises,
     extension,
     figures,
+    findings,
     implementations,
     judgement,
     lessons,
@@ -21,7 +23,7 @@ from posinfo.tables import (
 )
 from posinfo.tables.data import Data, MissingRows, Record
 
-__all__ = ["FIGURES", "TABLES", "Data", "MissingRows", "build", "build_all"]
+__all__ = ["FIGURES", "FINDING", "FINDINGS", "TABLES", "Data", "MissingRows", "build", "build_all"]
 
 Maker = Callable[[Data], list[Record]]
 
@@ -69,6 +71,16 @@ FIGURES: dict[str, Maker] = {
     "table-similarity": trained.table_similarity,
     "real-loss-by-position": trained.real_loss_by_position,
     "detection-matrix": controls.detection_matrix,
+}
+
+#: The data of the small figures beside the findings of the first screen, by key.
+FINDINGS: dict[str, Maker] = {
+    f"{FINDING}doubled-context": findings.doubled_context,
+    f"{FINDING}lessons-own-checks": findings.lessons_own_checks,
+    f"{FINDING}change-of-base": findings.change_of_base,
+    f"{FINDING}float32-limit": findings.float32_limit,
+    f"{FINDING}causal-mask": findings.causal_mask,
+    f"{FINDING}untrained-rows": findings.untrained_rows,
 }
 
 
