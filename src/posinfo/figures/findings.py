@@ -94,7 +94,7 @@ def lessons_own_checks(records: Records, style: Style) -> Figure:
 
 def change_of_base(records: Records, style: Style) -> Figure:
     """Three straight lines over the pairs: trained, interpolated, and the nearest base."""
-    figure, axes = _axes(style, 22, 14, 62, 14)
+    figure, axes = _axes(style, 22, 14, 66, 14)
     axes.set_yscale("log")
     last = max(r["pair"] for r in records)
     colours = {"as trained": style.muted, "interpolated": style.colours[0],

@@ -127,7 +127,7 @@ def _panel_a(pen: _Pen, records: Records) -> None:
     pen.axes.add_patch(
         Circle((280, middle), 13, facecolor="none", edgecolor=style.ink, linewidth=1.6)
     )
-    pen.text(280, middle, "+", fontsize=TITLE + 3)
+    pen.text(280, middle, "+", fontsize=TITLE)
     bend = "angle,angleA=0,angleB=90,rad=8"
     pen.arrow((261, 578), (280, middle + 14), style.muted, connectionstyle=bend)
     pen.arrow((228, at), (280, middle - 14), learned, connectionstyle=bend)

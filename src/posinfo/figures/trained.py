@@ -99,7 +99,7 @@ def loss_by_method(records: Records, style: Style) -> Figure:
     methods = groups(records, "name")
     factors = sorted({r["factor"] for r in records})
     top, below = 78.0, 50.0
-    figure, places, height = _grid(len(methods), 2, 78.0, 30.0, top, below)
+    figure, places, height = _grid(len(methods), 2, 78.0, 42.0, top, below)
     steps = sorted({r["steps"] for r in records})
     _key(figure, style, ["zero-shot", f"{steps[-1]:g} steps there"])
     high = max(r["highest"] for r in records) * 1.05
