@@ -11,6 +11,9 @@ from snakemake.utils import min_version
 min_version("9.27.1")
 
 
+report: "workflow/report/overview.rst"
+
+
 include: "workflow/rules/common.smk"
 
 

@@ -1,10 +1,12 @@
 """The workflow from end to end: what runs, what runs again, and what makes it red."""
 
 import csv
+import json
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +42,30 @@ def test_a_plain_run_makes_everything_and_says_so(finished):
 
 def test_nothing_to_do_runs_the_gate_alone(project):
     assert project.run("--dry-run").jobs == {"all": 1, "total": 1}
+
+
+def test_snakemakes_own_report_has_the_same_files_with_captions_and_labels(project):
+    """It opens the page, the ledger, tables and figures; nothing is measured for it."""
+    run = project.run("--report", "own.html")
+    assert run.status == 0, run.output
+    text = (project.folder / "own.html").read_text(encoding="utf-8")
+    [categories] = re.findall(r"var categories = (\{.*\});", text)
+    results, _ = json.JSONDecoder().raw_decode(text.partition("var results = ")[2])
+    assert list(json.loads(categories)) == ["Report", "Tables", "Figures"]
+    expected = ["report/index.html", "results/ledger.csv"] + [
+        str(path.relative_to(project.folder))
+        for folder in ("tables", "figures")
+        for path in (project.folder / "results" / folder).iterdir()
+    ]
+    assert sorted(results) == sorted(expected)
+    for path, shown in results.items():
+        assert set(shown["labels"]) == {"Title", "File"}, path
+        assert shown["labels"]["File"] == Path(path).name
+        assert len(shown["caption"]) > 60, path
+    angles = results["results/tables/theta-angles.csv"]
+    assert angles["labels"]["Title"] == "Frequencies and angles"
+    # The caption of the page, with the numbers of this run.
+    assert re.search(r"has turned by [\d.,]+ rad", angles["caption"])
 
 
 def test_two_forced_runs_are_byte_identical(project):

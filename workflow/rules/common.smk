@@ -15,6 +15,7 @@ _SOURCE = os.path.join(workflow.basedir, "src")
 sys.path.insert(0, _SOURCE)
 
 from posinfo import revision, runlock
+from posinfo.captions_rst import write_captions
 from posinfo.catalogue import SUITES, faults
 from posinfo.checks import (
     check_agreement,
@@ -120,7 +121,11 @@ def only_looks():
         "-S",
         "-D",
     }
-    return workflow.output_settings.dryrun or not looking.isdisjoint(sys.argv)
+    return (
+        workflow.output_settings.dryrun
+        or not looking.isdisjoint(sys.argv)
+        or wants_snakemakes_report()
+    )
 
 
 def check_inputs():
@@ -188,6 +193,42 @@ def files_in(folder):
 def keys_of(folder):
     """The names of the schemas in a folder: each is the key of a table or figure."""
     return [Path(path).stem for path in files_in(folder) if path.endswith(".yaml")]
+
+
+def wants_snakemakes_report():
+    """Whether this call makes Snakemake's own report, for which captions are written as rst."""
+    return any(argument.partition("=")[0] == "--report" for argument in sys.argv)
+
+
+def in_report(paths, kind, data=None):
+    """Files of tables or figures, marked for Snakemake's own report: caption, category, labels.
+
+    ``data`` holds the CSV of each file, whose caption it shares: by default the file itself.
+    """
+    if not wants_snakemakes_report():
+        return paths
+    captions = write_captions(
+        in_workflow("workflow/report/captions.yaml"),
+        load_yaml(in_workflow("workflow/schemas/captions.schema.yaml")),
+        {kind: data or paths},
+        in_workflow("workflow/schemas"),
+    )
+    marked = []
+    for path, source in zip(paths, data or paths):
+        if source in captions:
+            caption, file = captions[source]
+            title, lesson, file = caption.title, caption.lesson, os.path.abspath(file)
+        else:
+            title, lesson, file = Path(source).stem, "both", SMALL_FIGURE_CAPTION
+        about = {
+            "caption": file,
+            "category": f"{kind.capitalize()}s",
+            "subcategory": "Both lessons" if lesson == "both" else f"Lesson {lesson}",
+            "labels": {"Title": title, "File": os.path.basename(path)},
+        }
+        # On one line: at the beginning of one the name would be read as a directive.
+        marked.append(report(path, **about))
+    return marked
 
 
 def suite_library(wildcards):
@@ -376,6 +417,9 @@ PICTURES = expand(
 )
 COMPARISON = "results/comparison.csv"
 BASIS = "results/basis.json"
+# The CSV that each of them is drawn from.
+DRAWN_FROM = [data for data in FIGURES for _ in ("light", "dark")]
+SMALL_FIGURE_CAPTION = os.path.abspath(in_workflow("workflow/report/small-figure.rst"))
 MISSING = ["results/missing/tables.csv", "results/missing/figures.csv"]
 
 SUITE_SCHEMAS = [in_workflow(f"workflow/schemas/suites/{name}.yaml") for name in ("rows", *SUITES)]

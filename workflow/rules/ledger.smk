@@ -14,7 +14,12 @@ rule decide_ledger:
         claims_schema=CLAIMS_SCHEMA,
         ledger_schema=LEDGER_SCHEMA,
     output:
-        csv="results/ledger.csv",
+        csv=report(
+            "results/ledger.csv",
+            caption="../report/ledger.rst",
+            category="Report",
+            labels={"Title": "Verdicts", "File": "ledger.csv"},
+        ),
         digest="results/digests/decide_ledger.sha256",
     log:
         "logs/decide_ledger.log",

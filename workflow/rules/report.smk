@@ -18,7 +18,7 @@ rule make_tables:
         table_schemas=files_in("workflow/schemas/tables"),
         missing_schema=MISSING_SCHEMA,
     output:
-        tables=TABLES,
+        tables=in_report(TABLES, "table"),
         missing="results/missing/tables.csv",
         digest="results/digests/make_tables.sha256",
     log:
@@ -39,8 +39,8 @@ rule make_figures:
         figure_schemas=files_in("workflow/schemas/figures"),
         missing_schema=MISSING_SCHEMA,
     output:
-        data=FIGURES,
-        svg=PICTURES,
+        data=in_report(FIGURES, "figure"),
+        svg=in_report(PICTURES, "figure", DRAWN_FROM),
         missing="results/missing/figures.csv",
         digest="results/digests/make_figures.sha256",
     log:
@@ -81,7 +81,12 @@ rule render_report:
         portability=accepted_rehearsal,
         portability_schemas=files_in("workflow/schemas/portability"),
     output:
-        page="report/index.html",
+        page=report(
+            "report/index.html",
+            caption="../report/page.rst",
+            category="Report",
+            labels={"Title": "Positional Information, Verified", "File": "index.html"},
+        ),
         digest="results/digests/render_report.sha256",
     log:
         "logs/render_report.log",
