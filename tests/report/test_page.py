@@ -172,14 +172,8 @@ def test_tables_have_captions_scopes_and_boxes(page: Any) -> None:
     assert len(boxes) == len(set(boxes))
 
 
-def shown_data(results: Path) -> list[Path]:
-    """The CSVs of tables and figures; a small figure beside a finding shows its claim's rows."""
-    found = sorted(results.glob("tables/*.csv")) + sorted(results.glob("figures/*.csv"))
-    return [path for path in found if not path.stem.startswith("finding-")]
-
-
 def test_downloads_equal_the_files(page: Any) -> None:
-    files = shown_data(page.results)
+    files = sorted(page.results.glob("tables/*.csv")) + sorted(page.results.glob("figures/*.csv"))
     downloads = dict(page.seen["downloads"])
     verdicts = Path(downloads.pop("verdicts.csv")).read_text(encoding="utf-8").splitlines()
     assert verdicts[0] == "id,covers,kind,recorded,reproduced"
@@ -191,7 +185,6 @@ def test_downloads_equal_the_files(page: Any) -> None:
 
 def test_permalinks_digests_and_citations(page: Any) -> None:
     ids, text = set(page.seen["light"]["ids"]), page.seen["light"]["text"]
-<<<<<<< HEAD
     for kind in ("table", "figure"):
         for path in page.results.glob(f"{kind}s/*.csv"):
             if path.stem.startswith("finding-"):
@@ -199,17 +192,11 @@ def test_permalinks_digests_and_citations(page: Any) -> None:
                 continue
             assert f"{kind}-{path.stem}" in ids
             assert f"{kind} {path.stem}: " in text
-=======
-    for path in shown_data(page.results):
-        kind = path.parent.name.removesuffix("s")
-        assert f"{kind}-{path.stem}" in ids
-        assert f"{kind} {path.stem}: " in text
-        assert f"@misc{{posinfo-{kind}-{path.stem}, " in text
+            assert f"@misc{{posinfo-{kind}-{path.stem}, " in text
     claims = {name for name in ids if name.startswith("claim-")}
     assert set(re.findall(r"@misc\{posinfo-(claim-[\w-]+), ", text)) == claims
     assert "@misc{posinfo,\n" in text
     assert "@misc{posinfo-ledger,\n" in text
->>>>>>> 7f2ba66 (test(figures): no text is cut off or lies on another; colours for all eyes; bytes)
     assert any(name.startswith("claim-") for name in ids)
     for found in re.findall(r"results/(?:tables|figures)/[\w-]+\.csv, sha256 ([0-9a-f]{64})", text):
         assert found[:12] in text

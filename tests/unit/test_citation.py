@@ -11,6 +11,7 @@ from jsonschema import Draft7Validator
 
 import posinfo
 from posinfo import datapackage
+from posinfo.report import citations
 
 
 @pytest.fixture(scope="module")
@@ -68,3 +69,12 @@ def test_its_author_is_one_entity_the_contributors(citation, project):
 def test_its_title_is_the_project_s(citation, root):
     heading = re.search(r"^# (.+)$", (root / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert citation["title"] == heading[1] == datapackage.TITLE
+
+
+def test_the_page_cites_as_the_file_says(citation):
+    assert citation["title"] == citations.TITLE
+    assert [author["name"] for author in citation["authors"]] == [citations.AUTHOR]
+    assert citation["license"] == citations.LICENSE
+    entry = citations.of_project()
+    for said in ("title", "license", "version"):
+        assert citation[said] in entry

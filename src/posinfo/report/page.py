@@ -3,11 +3,16 @@
 import base64
 import hashlib
 import re
+from functools import partial
+from pathlib import Path
 
 import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
+from posinfo.report import citations, formulas
+from posinfo.report.formulas import Formulas
 from posinfo.report.model import Page
+from posinfo.schemas import load_yaml
 
 TEMPLATE = "index.html.j2"
 STYLE = "report.css"
@@ -15,13 +20,16 @@ STYLE = "report.css"
 _CODE = re.compile(r"`([^`]+)`")
 # Where a line must not break: between a number and its percent sign or power of ten.
 _TIED = re.compile(r"(?<=\d) (?=%|× 10)|(?<=×) (?=10)")
+#: No formulas: what a text has where nobody says which there are.
+NONE = Formulas()
 _BREAKS = re.compile(r"(?<=[./_])(?=\w)")
 
 
-def prose(text: str) -> Markup:
+def prose(text: str, known: Formulas = NONE) -> Markup:
     """Text for the page, escaped, with what stands between backquotes set as code.
 
-    A number keeps its percent sign and its power of ten on its line.
+    A number keeps its percent sign and its power of ten on its line. Formulas that are known are
+    set as such.
 
     >>> str(prose("`a < b` & c"))
     '<code>a &lt; b</code> &amp; c'
@@ -30,7 +38,7 @@ def prose(text: str) -> Markup:
     """
     parts = _CODE.split(_TIED.sub("\N{NO-BREAK SPACE}", text))
     shown = [
-        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        Markup("<code>{}</code>").format(part) if number % 2 else known.set_in(part)
         for number, part in enumerate(parts)
     ]
     return Markup("").join(shown)
@@ -82,7 +90,26 @@ def render_template(templates: str, name: str, **values: object) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"prose": prose, "breakable": breakable}
+    schema = Path(templates).parent / "schemas" / formulas.SCHEMA
+    known = formulas.load(
+        Path(templates) / formulas.FILE, load_yaml(schema) if schema.is_file() else None
+    )
+    environment.filters |= {
+        "prose": partial(prose, known=known),
+        "breakable": breakable,
+        "bibtex_claim": citations.of_claim,
+        "bibtex_ledger": citations.of_ledger,
+        "bibtex_exhibit": citations.of_exhibit,
+    }
+    environment.globals |= {
+        "formulas": known,
+        "project": {
+            "title": citations.TITLE,
+            "author": citations.AUTHOR,
+            "license": citations.LICENSE,
+            "bibtex": citations.of_project(),
+        },
+    }
     css = environment.loader.get_source(environment, STYLE)[0]
     if "</" in css:
         raise ValueError(f"{STYLE} holds '</', which would end the style element")
