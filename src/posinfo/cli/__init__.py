@@ -1,4 +1,4 @@
-"""The command ``posinfo``: measure, control, check one's own function, cite, verify.
+"""The command ``posinfo``: measure, control, check one's function, read a model, cite, verify.
 
 It also compares results with the accepted ones, and accepts them.
 
@@ -24,6 +24,7 @@ from posinfo.cli import (
     comparing,
     controlling,
     measuring,
+    modelling,
     rehearsing,
     verifying,
 )
@@ -67,6 +68,7 @@ app.command()(accepting.accept)
 app.command()(citing.cite)
 app.command()(verifying.verify)
 app.command()(rehearsing.rehearse)
+app.command()(modelling.model)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
