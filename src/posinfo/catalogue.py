@@ -23,6 +23,7 @@ SUITES = (
     "trained",
     "pretrained",
     "peers",
+    "models",
     "controls",
     "implementations",
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from posinfo import extras
+from posinfo.schemas import load_yaml
 
 #: The folder of the package, and what lies beside it in a working copy: the accepted readings of
 #: real models, and what their columns are.
@@ -14,8 +15,10 @@ ACCEPTED = SOURCE.parent / "baseline" / "pretrained"
 READINGS_SCHEMA = SOURCE.parent / "workflow" / "schemas" / "readings.yaml"
 
 #: Keys of the config that not all suites are told: their own sections, the claims, how results
-#: are compared, and what the suites implementations, trained and pretrained take alone.
-NOT_SHARED = ("suites", "claims", "comparison", "implementations", "decoder", "pretrained")
+#: are compared, and what the suites implementations, models, trained and pretrained take alone.
+NOT_SHARED = (
+    "suites", "claims", "models", "comparison", "implementations", "decoder", "pretrained",
+)  # fmt: skip
 
 #: Where trained weights lie, from the folder in which a run is started.
 TRAINED = "results/trained"
@@ -26,6 +29,14 @@ def weight_files(config: Mapping[str, Any]) -> dict[str, str]:
     decoder = config["decoder"]
     names = [*decoder["encodings"], *(f"rotary-{name}" for name in decoder["tuning"]["methods"])]
     return {name: f"{TRAINED}/{name}.safetensors" for name in names}
+
+
+def preset_files(config: Mapping[str, Any]) -> list[str]:
+    """Files of published models, in order of their names: of this folder, or of the project."""
+    folder = Path(config["models"])
+    if not folder.is_dir():
+        folder = Path(os.path.relpath(SOURCE.parent / folder))
+    return [str(path) for path in sorted(folder.glob("*.yaml"))]
 
 
 def shared_parameters(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,6 +61,15 @@ def suite_parameters(config: Mapping[str, Any], suite: str) -> dict[str, Any]:
         told["packages"] = extras.packages(suite, told["leave_out"])
     if suite == "implementations":
         told["implementations"] = config["implementations"]
+    if suite == "models":
+        leave_out = config["suites"]["peers"]["leave_out"]
+        found = extras.packages("peers", leave_out)
+        told |= {
+            "packages": {"transformers": found["transformers"]},
+            "presets": [
+                {"key": Path(path).stem, **load_yaml(path)} for path in preset_files(config)
+            ],
+        }
     if suite == "trained":
         told |= {"decoder": config["decoder"], "weights": weight_files(config)}
     if suite == "pretrained":

@@ -485,6 +485,11 @@ class Reader:
         elif share != 1:
             source = f"the family {self.name}"
             self.filled["partial_rotary_factor"] = share
+        if given and share != 1 and self.family and not self.family.takes_share:
+            if kind != "proportional":
+                self.found.append(findings.unread_share(self.name, where.label(key), share, kind))
+            if kind == "default":
+                share = 1.0
         if kind == "proportional":
             if head_dim % 2:
                 raise self.keys.wrong("head_dim", self._odd(head_dim))

@@ -59,7 +59,8 @@ def outside(rope: Rope, length: int, before: Rope | None = None) -> list[int]:
     """Pairs that reach an angle never trained, in a context of a length.
 
     Those that made less than a turn within the trained length L, and whose angle at the last
-    position reaches the one that RoPE as trained has at L, the first position never trained: the
+    position reaches the one that RoPE as trained has at L, the first position never trained.
+    Attention sees differences of positions: a window, where layers have one, bounds both. The
     definition of :func:`posinfo.reference.scaling.outside_pairs`.
 
     Parameters
@@ -73,16 +74,17 @@ def outside(rope: Rope, length: int, before: Rope | None = None) -> list[int]:
         Indices of the pairs, in order.
     """
     trained = (before or rope).plain
+    last = min(length, rope.window or length) - 1
     return [
         pair
         for pair, (own, after) in enumerate(zip(trained, rope.frequencies(length), strict=True))
-        if 0 < own * rope.trained < 2 * math.pi and (length - 1) * after >= rope.trained * own
+        if 0 < own * rope.seen < 2 * math.pi and last * after >= rope.seen * own
     ]
 
 
 def never_turning(rope: Rope) -> list[int]:
     """Pairs that rotate and never complete a turn within the trained length."""
-    return [pair for pair, value in enumerate(rope.plain) if 0 < value * rope.trained < 2 * math.pi]
+    return [pair for pair, value in enumerate(rope.plain) if 0 < value * rope.seen < 2 * math.pi]
 
 
 def extended(rope: Rope, method: str, factor: int) -> Rope | None:

@@ -51,6 +51,10 @@ class Family:
         Kind of layers that is not rotated at all, where the family has one.
     rotary_head
         Key of the width of the rotated part of a head, where it is kept apart.
+    reads_share
+        Whether the code rotates a part of a head although all of it is the default.
+    other_defaults
+        Defaults of further keys.
     """
 
     positions: str = ROTARY
@@ -66,7 +70,13 @@ class Family:
     extra_rows: int = 0
     unrotated: str = ""
     rotary_head: str = ""
+    reads_share: bool = False
     other_defaults: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def takes_share(self) -> bool:
+        """Whether the family's code can rotate a part of a head."""
+        return self.reads_share or self.partial != 1
 
 
 _GEMMA3 = Family(base=1e6, head_dim=256, stated=131072, local=(("rope_local_base_freq",), 10000.0))
@@ -83,7 +93,7 @@ FAMILIES: Mapping[str, Family] = {
     "bamba": Family(partial=0.5, stated=262144),
     "bert": Family(LEARNED, stated=512),
     "bloom": Family(ALIBI),
-    "codegen": Family(stated=2048, pairs=NEIGHBOURS, base_keys=()),
+    "codegen": Family(reads_share=True, stated=2048, pairs=NEIGHBOURS, base_keys=()),
     "cohere": Family(base=500000.0, stated=8192, pairs=NEIGHBOURS),
     "cohere2": Family(stated=8192, pairs=NEIGHBOURS, unrotated="full_attention"),
     "deepseek_v2": replace(_DEEPSEEK, stated=2048),
@@ -103,7 +113,7 @@ FAMILIES: Mapping[str, Family] = {
     "gpt_neo": Family(LEARNED, stated=2048),
     "gpt_neox": Family(partial=0.25, stated=2048, base_keys=("rotary_emb_base",)),
     "gpt_oss": Family(base=150000.0, head_dim=64, stated=131072),
-    "gptj": Family(stated=2048, pairs=NEIGHBOURS, base_keys=()),
+    "gptj": Family(reads_share=True, stated=2048, pairs=NEIGHBOURS, base_keys=()),
     "granite": Family(stated=2048),
     "granitemoe": Family(stated=2048),
     "helium": Family(base=100000.0, head_dim=128, stated=4096, pairs=NEIGHBOURS),
@@ -126,7 +136,9 @@ FAMILIES: Mapping[str, Family] = {
     "opt": Family(LEARNED, stated=2048, extra_rows=2),
     "persimmon": Family(partial=0.5, stated=16384),
     "phi": Family(partial=0.5, stated=2048),
-    "phi3": Family(stated=4096, other_defaults={"original_max_position_embeddings": 4096}),
+    "phi3": Family(
+        stated=4096, reads_share=True, other_defaults={"original_max_position_embeddings": 4096}
+    ),
     "phimoe": Family(base=1e6, stated=131072),
     "qwen2": Family(stated=32768),
     "qwen2_5_vl_text": Family(base=1e6, stated=32768),

@@ -239,6 +239,20 @@ def unread(
         )  # fmt: skip
 
 
+def unread_share(name: str, label: str, share: float, kind: str) -> Finding:
+    """A share of a head in a family whose code rotates all of it."""
+    what = (
+        "all of it rotates"
+        if kind == "default"
+        else f"{kind} makes frequencies for the share, and the code then fails on their number"
+    )
+    return _warning(
+        "ignored-key", label,
+        f"{label} is {_of(share)}, but the code of {name} rotates whole heads: {what}.",
+        share=share,
+    )  # fmt: skip
+
+
 # --- notes ------------------------------------------------------------------------------------
 
 

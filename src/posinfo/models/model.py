@@ -99,6 +99,16 @@ class Rope:
         return self.dim // 2
 
     @property
+    def seen(self) -> int:
+        """Distances that training showed, from 0 on: all of its length, or a window's."""
+        return min(self.trained, self.window or self.trained)
+
+    @property
+    def farthest(self) -> int:
+        """Distances that the stated length has, from 0 on, within a window where there is one."""
+        return min(self.stated, self.window or self.stated)
+
+    @property
     def plain(self) -> list[float]:
         """Frequencies before any scaling, shape [pairs], in radians per position."""
         return frequencies.plain(self.dim, self.base, self.turned)

@@ -35,7 +35,7 @@ def page(model: Model, templates: str, version: str) -> str:
     return render_template(
         templates,
         TEMPLATE,
-        name=plain(model.name),
+        title=plain(model.name),
         file=plain(model.file),
         counted=_counted(model),
         findings=[

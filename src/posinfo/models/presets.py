@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,9 @@ class Preset:
     note
         What a reader should know besides; may be empty.
     trained
-        The length trained on before any extension, where the configuration does not tell.
+        The length trained on before any extension, where ``config`` does not tell.
+    extension
+        The kind of scaling where ``config`` leaves it out; ``note`` says why.
     """
 
     key: str
@@ -47,17 +49,25 @@ class Preset:
     config: Mapping[str, Any]
     sources: tuple[Mapping[str, str], ...]
     note: str = ""
+    trained: int | None = None
+    extension: str = ""
 
     def model(self) -> Model:
         """The model that its configuration describes."""
-        return read_model(Raw(f"{FOLDER}/{self.key}.yaml", self.config, self.name))
+        made = read_model(Raw(f"{FOLDER}/{self.key}.yaml", self.config, self.name))
+        if self.trained is None:
+            return made
+        return replace(
+            made, rope=tuple(replace(rope, trained=self.trained) for rope in made.rope)
+        )  # fmt: skip
 
 
 def from_content(key: str, content: Mapping[str, Any]) -> Preset:
     """A preset from what stands in its file."""
     return Preset(
         key, content["name"], tuple(content.get("aliases", ())), content["config"],
-        tuple(content["sources"]), content.get("note", ""),
+        tuple(content["sources"]), content.get("note", ""), content.get("trained_length"),
+        content.get("extension", ""),
     )  # fmt: skip
 
 

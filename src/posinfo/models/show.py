@@ -115,7 +115,7 @@ def measured(rope: Rope) -> list[tuple[str, str]]:
         attention += f"; softmax scale × {rope.softmax:.6g}"
     found = [
         ("attention factor", attention),
-        ("never a turn", f"{len(never)} of {rope.turned} pairs within the trained length"),
+        ("never a turn", f"{len(never)} of {rope.turned} pairs within {_within(rope)}"),
         ("never trained", f"{len(outside)} of {rope.turned} pairs pass their trained angles by the "
                           "stated length"),
         ("cached cos, sin", _sizes({
@@ -132,6 +132,10 @@ def measured(rope: Rope) -> list[tuple[str, str]]:
             )
         found.append((f"in {dtype}", text))
     return found
+
+
+def _within(rope: Rope) -> str:
+    return "the window" if rope.seen < rope.trained else "the trained length"
 
 
 def _scaling(rope: Rope) -> str:

@@ -276,60 +276,6 @@ def changed_base(rows: Recorder, parameters: Mapping[str, Any]) -> None:
             )  # fmt: skip
 
 
-@SUITE.case("turns of models")
-def turns_of_models(rows: Recorder, parameters: Mapping[str, Any]) -> None:
-    """Turns within the trained length of published models; pairs that never complete one."""
-    for preset in parameters["presets"]:
-        head_dim, base, length = preset["head_dim"], preset["base"], preset["trained_length"]
-        theta = scaling.none(head_dim, base, length, 1)
-        own = reference.rounding_bounds("none", head_dim, base, length, 1)[-1] / _U32
-        bound = rounding.gamma(own + 2)
-        name = preset["name"]
-        common = {
-            "subject": _subject("none"), "evidence": "float32", "method": "none", "model": name,
-            "head_dim": head_dim, "base": base, "trained_length": length,
-        }  # fmt: skip
-        longest = reference.wavelengths(head_dim, base)[-1]
-        rows.within(
-            f"longest wavelength, {name}", 2 * math.pi / theta[-1], longest,
-            bound=bound * float(longest), pair=head_dim // 2 - 1, **common,
-            basis="rounding analysis, u = 2^-24: the frequency, 2 pi and the quotient",
-        )  # fmt: skip
-        slowest = reference.turns(head_dim, base, length)[-1]
-        rows.within(
-            f"turns of the slowest pair, {name}", theta[-1] * (length / (2 * math.pi)), slowest,
-            bound=bound * float(slowest), pair=head_dim // 2 - 1, **common,
-            basis="rounding analysis, u = 2^-24: the frequency, L / (2 pi) and the product",
-        )  # fmt: skip
-        pairs = head_dim // 2
-        count = _below_one_turn(theta, length)
-        source = f"{_COUNT}; model: {preset['source']}"
-        rows.equals(
-            f"pairs that never complete a turn, {name}", count,
-            reference.pairs_below_one_turn(head_dim, base, length),
-            share=count / pairs, basis=source, **common,
-        )  # fmt: skip
-        # The count above would agree at zero too; this row would not hold.
-        rows.exceeds(
-            f"some pair never completes a turn, {name}", count, 0, bound=1,
-            share=count / pairs, **common,
-            basis=f"a count that is not 0 is at least 1; model: {preset['source']}",
-        )  # fmt: skip
-        # The contrast: the count can be zero, and is when training is long enough.
-        enough = round(2 * longest)
-        count = _below_one_turn(theta, enough)
-        rows.equals(
-            f"the same, were it trained on twice its longest wavelength, {name}", count,
-            reference.pairs_below_one_turn(head_dim, base, enough),
-            share=count / pairs, basis=_COUNT, **(common | {"trained_length": enough}),
-        )  # fmt: skip
-
-
-def _below_one_turn(theta: Tensor, length: int) -> float:
-    """Number of pairs that make less than a full turn within ``length`` positions."""
-    return _count_of(theta.double() * length < 2 * math.pi, theta)
-
-
 def _count_of(pairs: Tensor, *from_these: Tensor) -> float:
     """A count of pairs; NaN if what they were judged by is not finite, for NaN is below nothing."""
     return float(pairs.sum()) if all(bool(x.isfinite().all()) for x in from_these) else math.nan
