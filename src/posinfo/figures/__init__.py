@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from posinfo.figures import findings, plots, trained
+from posinfo.figures import findings, models, plots, trained
 from posinfo.figures.detection import detection_matrix
 from posinfo.figures.mechanism import mechanism
 from posinfo.figures.style import SCALE, THEMES, TITLE, Style, canvas, drawing, svg
@@ -28,6 +28,7 @@ FIGURES: dict[str, Drawer] = {
     "loss-by-method": trained.loss_by_method,
     "table-similarity": trained.table_similarity,
     "real-loss-by-position": trained.real_loss_by_position,
+    "wavelengths-of-models": models.wavelengths_of_models,
     "detection-matrix": detection_matrix,
 }
 

@@ -490,6 +490,7 @@ class Page:
     lessons: tuple[LessonView, ...]
     exercises: tuple[ExerciseView, ...]
     exercises_exhibit: Exhibit | None
+    models: tuple[Exhibit, ...]
     exhibits: tuple[ExhibitLink, ...]
     kinds: tuple[EvidenceKind, ...]
     not_holding: int

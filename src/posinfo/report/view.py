@@ -115,7 +115,12 @@ def build(inputs: Inputs) -> Page:
     )
     lessons = sorted({claim.lesson for claim in claims} | set(words.LESSONS))
     awaiting = [claim for claim in claims if claim.kind == "awaiting"]
-    unplaced = {name for name, owner in placed.items() if owner is None}
+    in_chapter = {
+        (data.kind, data.key)
+        for data in inputs.exhibits
+        if data.caption.section == words.MODELS_CHAPTER
+    }
+    unplaced = {name for name, owner in placed.items() if owner is None} - in_chapter
     carried = verdicts(inputs.ledger)
     return Page(
         version=__version__,
@@ -176,6 +181,11 @@ def build(inputs: Inputs) -> Page:
         ),
         exercises=answers,
         exercises_exhibit=by_key[EXERCISES] if answers else None,
+        models=tuple(
+            by_key[data.kind, data.key]
+            for data in inputs.exhibits
+            if (data.kind, data.key) in in_chapter
+        ),
         exhibits=tuple(exhibit_link(shown) for shown in exhibits),
         kinds=evidence_kinds(inputs.rows, selected.values()),
         not_holding=sum(row["outcome"] != "holds" for row in inputs.rows),
@@ -521,11 +531,14 @@ def place_exhibits(
 
     It stands once: beside the first claim that it bears on, one of its own lesson if there is
     any, a decided one rather than one still awaiting, and best one of its own section, before one
-    that has this section beside another.
+    that has this section beside another. What belongs to the chapter on models stands there.
     """
-    placed = {}
+    placed: dict[tuple[str, str], str | None] = {}
     for data in exhibits:
         caption = data.caption
+        if caption.section == words.MODELS_CHAPTER:
+            placed[data.kind, data.key] = None
+            continue
         candidates = sorted(
             (claim for claim in claims if _bears_on(caption.covers, claim)),
             key=lambda claim: (

@@ -94,6 +94,9 @@ MARKS = {
     )
 }
 
+#: The section of captions that belong to the chapter on published models.
+MODELS_CHAPTER = "Models"
+
 #: Marks that are verdicts on what was computed.
 VERDICTS = ("verified", "conditional", "refuted")
 

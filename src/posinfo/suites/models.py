@@ -317,7 +317,10 @@ def published(rows: Recorder, parameters: Mapping[str, Any]) -> None:
     for named in _rotary(parameters):
         rope = named.rope
         found = compared(named.preset.config, rope, rope.stated)
-        common = {"subject": _subject(rope.kind), "evidence": "peer", **named.columns}
+        common = {
+            "subject": _subject(rope.kind), "evidence": "peer",
+            **named.columns | {"type": rope.kind},
+        }  # fmt: skip
         rows.within(
             f"relative difference of frequencies, {named.name}", found.error, 0,
             bound=found.bound, pair=found.pair, basis=_BOTH, **common,

@@ -17,6 +17,7 @@ from posinfo.tables import (
     implementations,
     judgement,
     lessons,
+    models,
     peers,
     sources,
     trained,
@@ -42,10 +43,11 @@ TABLES: dict[str, Maker] = {
     "norm-preservation": lessons.norm_preservation,
     "rescaling": extension.rescaling,
     "never-trained": extension.never_trained,
-    "turns-of-models": extension.turns_of_models,
+    "turns-of-models": models.turns_of_models,
     "twice-the-length": trained.twice_the_length,
     "real-model-shifted": trained.real_model_shifted,
     "peers": peers.peers,
+    "agreement": models.agreement,
     "implementations": implementations.implementations,
     "judgement": judgement.judgement,
     "exercises": exercises.exercises,
@@ -70,6 +72,7 @@ FIGURES: dict[str, Maker] = {
     "loss-by-method": trained.loss_by_method,
     "table-similarity": trained.table_similarity,
     "real-loss-by-position": trained.real_loss_by_position,
+    "wavelengths-of-models": models.wavelengths_of_models,
     "detection-matrix": controls.detection_matrix,
 }
 

@@ -74,32 +74,6 @@ def outside(data: Data, method: str, setting: Mapping[str, float]) -> Record:
     }
 
 
-def turns_of_models(data: Data) -> list[Record]:
-    """Published models: the turns of their slowest pair, and pairs that never complete one."""
-    case = "turns of models"
-    records = []
-    for preset in data.of_suite("extension")["presets"]:
-        model = preset["name"]
-        never = data.row("extension", case, quantity=f"pairs that never complete a turn, {model}")
-        records.append(
-            {
-                "model": model,
-                "head_dim": preset["head_dim"],
-                "base": preset["base"],
-                "trained_length": preset["trained_length"],
-                "longest_wavelength": data.row(
-                    "extension", case, quantity=f"longest wavelength, {model}"
-                )["measured"],
-                "slowest_turns": data.row(
-                    "extension", case, quantity=f"turns of the slowest pair, {model}"
-                )["measured"],
-                "never": int(never["measured"]),
-                "share": never["share"],
-            }
-        )
-    return records
-
-
 def by_pair(data: Data, method: str) -> list[Row]:
     """A method's rows of the setting of the figure, in the order of the pairs."""
     rows = data.rows("extension", "frequency by pair", method=method)
