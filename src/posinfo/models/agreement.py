@@ -38,6 +38,8 @@ class Known:
         A configuration that shows it.
     layers
         The kind of layers that it shows in.
+    length
+        The length at which it shows; the stated one if 0.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Known:
     cause: str
     config: Mapping[str, Any]
     layers: str = ""
+    length: int = 0
 
 
 KNOWN = (
@@ -73,6 +76,7 @@ KNOWN = (
          "max_position_embeddings": 131072, "rope_theta": 10000.0,
          "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 48,
                           "long_factor": [2.0] * 48, "original_max_position_embeddings": 8192}},
+        length=8192,
     ),
 )  # fmt: skip
 
