@@ -23,7 +23,7 @@ MATHS = ("posinfo.encodings", "posinfo.scaling", "posinfo.reference", "posinfo.p
 LIGHT = (
     "tables", "figures", "report", "gate", "ledger", "claims", "cli", "checks", "job", "tidy",
     "check.process", "check.page", "battery.signatures", "cite.plan", "baseline.run",
-    "baseline.standing",
+    "baseline.standing", "models.table", "models.page",
 )  # fmt: skip
 HEAVY = ("torch", "sympy", "mpmath")
 

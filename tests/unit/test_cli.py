@@ -58,7 +58,9 @@ def test_version():
     assert posinfo("--version").stdout == f"posinfo {__version__}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["measure"], ["control"], ["suites"], ["check"], ["cite"]])
+@pytest.mark.parametrize(
+    "command", [[], ["measure"], ["control"], ["suites"], ["check"], ["cite"], ["model"]]
+)
 def test_help_describes_every_option(command):
     done = posinfo(*command, "--help", COLUMNS="200")
     assert done.returncode == 0
