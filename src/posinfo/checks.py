@@ -192,6 +192,41 @@ def check_implementations(config: Mapping[str, Any], files: Sequence[str]) -> No
             raise InputError(files[-1], f"{key}: {error}") from error
 
 
+def check_presets(files: Sequence[str], schema: Mapping[str, Any], folder: str) -> None:
+    """Check that there are published models, and that each can be read.
+
+    Parameters
+    ----------
+    files
+        A file a model.
+    schema
+        ``workflow/schemas/preset.schema.yaml``.
+    folder
+        Where the config looks for them.
+
+    Raises
+    ------
+    InputError
+        Naming file, key and what is allowed.
+    """
+    if not files:
+        raise InputError(folder, "holds no .yaml file of a model: the config's models names it")
+    # Imported here: most commands read no model.
+    from posinfo.models import presets
+
+    names: dict[str, str] = {}
+    for path in files:
+        (preset,) = presets.load([Path(path)], schema)
+        try:
+            preset.model()
+        except InputError as error:
+            text = str(error).removeprefix(f"{presets.FOLDER}/{preset.key}.yaml: ")
+            raise InputError(path, f"config: {text}") from error
+        if preset.name in names:
+            raise InputError(path, f"name: {preset.name!r} is taken by {names[preset.name]}")
+        names[preset.name] = path
+
+
 def check_claims(
     files: Iterable[str],
     schema: Mapping[str, Any],

@@ -22,12 +22,13 @@ from posinfo.checks import (
     check_claims,
     check_config,
     check_implementations,
+    check_presets,
     check_writable,
 )
 from posinfo.claims import suites_under_faults, under_faults
 from posinfo.errors import InputError
 from posinfo.imports import library_files
-from posinfo.parameters import suite_parameters, weight_files
+from posinfo.parameters import preset_files, suite_parameters, weight_files
 from posinfo.pretrained import code, plan
 from posinfo.pretrained.sources import SOURCES
 from posinfo.rehearsal import run as rehearsal
@@ -137,6 +138,11 @@ def check_inputs():
         )
         check_agreement(config, config_files())
         check_implementations(config, config_files())
+        check_presets(
+            preset_files(config),
+            load_yaml(in_workflow("workflow/schemas/preset.schema.yaml")),
+            config["models"],
+        )
         CLAIMS = check_claims(
             claim_files(), load_yaml(CLAIMS_SCHEMA), columns_of_suites(), faults()
         )
@@ -237,9 +243,11 @@ def suite_library(wildcards):
 
 
 def files_of(wildcards):
-    """Other files that a suite reads: the listed implementations, or trained weights."""
+    """Other files that a suite reads: implementations, published models, or trained weights."""
     if wildcards.suite == "trained":
         return list(weight_files(config).values())
+    if wildcards.suite == "models":
+        return preset_files(config)
     if wildcards.suite == "pretrained":
         return [READINGS_SCHEMA, *files_in("baseline/pretrained")]
     if wildcards.suite != "implementations":
