@@ -104,6 +104,15 @@ def test_kinds_of_layers():
     assert read(RIGHT["smollm3"]).unrotated == 9
 
 
+def test_a_window_of_a_part_of_the_layers_is_none_of_all():
+    (rope,) = read(RIGHT["gemma 2"]).rope
+    assert rope.window is None
+    (rope,) = read(RIGHT["mistral 0.1"]).rope
+    assert (rope.window, rope.seen, rope.trained) == (4096, 4096, 32768)
+    note = read(RIGHT["mistral 0.1"]).notes[0]
+    assert (note.code, note.numbers) == ("window", {"window": 4096})
+
+
 def test_how_pairs_lie():
     assert read(RIGHT["gpt-j"]).pairing == read(RIGHT["deepseek v3"]).pairing == NEIGHBOURS
     assert read(configurations.DEEPSEEK | {"rope_interleave": False}).pairing == HALVES

@@ -18,7 +18,7 @@ def wavelengths_of_models(records: Records, style: Style) -> Figure:
     height = top + len(records) * line + below
     figure = canvas(height)
     axes = figure.add_axes(
-        (left / WIDTH, below / height, (WIDTH - left - 10) / WIDTH, len(records) * line / height)
+        (left / WIDTH, below / height, (WIDTH - left - 16) / WIDTH, len(records) * line / height)
     )
     longest = max(max(r["longest"], r["stated_length"]) for r in records)
     ticks = powers(min(r["shortest"] for r in records), longest)

@@ -260,7 +260,11 @@ class Reader:
             rotated = [kind for kind in kinds if kind != self.defaults.unrotated]
             label = rotated[0] if self.defaults.unrotated and rotated else ""
             count = counts.get(label) if label else sizes["layers"]
-            all_slide = not kinds or set(kinds) == {"sliding_attention"} or bool(label)
+            all_slide = (
+                (not kinds and not self.defaults.mixed)
+                or set(kinds) == {"sliding_attention"}
+                or bool(label)
+            )
             reach, head = window if all_slide else None, (head_dim, from_head)
             ropes.append(self._rope(block, label, count, reach, head, stated, False))
         unrotated = self._unrotated(sizes["layers"], counts)

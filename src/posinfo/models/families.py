@@ -53,6 +53,8 @@ class Family:
         Key of the width of the rotated part of a head, where it is kept apart.
     reads_share
         Whether the code rotates a part of a head although all of it is the default.
+    mixed
+        Whether a window is that of a part of the layers alone.
     other_defaults
         Defaults of further keys.
     """
@@ -71,6 +73,7 @@ class Family:
     unrotated: str = ""
     rotary_head: str = ""
     reads_share: bool = False
+    mixed: bool = False
     other_defaults: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -102,7 +105,7 @@ FAMILIES: Mapping[str, Family] = {
     "exaone4": Family(stated=2048, unrotated="full_attention"),
     "falcon": Family(stated=2048),
     "gemma": Family(head_dim=256, stated=8192),
-    "gemma2": Family(head_dim=256, stated=8192),
+    "gemma2": Family(mixed=True, head_dim=256, stated=8192),
     "gemma3_text": _GEMMA3,
     "gemma4_text": Family(base=1e6, head_dim=256, stated=131072),
     "glm": _GLM,
@@ -112,7 +115,7 @@ FAMILIES: Mapping[str, Family] = {
     "gpt_bigcode": Family(LEARNED, stated=1024),
     "gpt_neo": Family(LEARNED, stated=2048),
     "gpt_neox": Family(partial=0.25, stated=2048, base_keys=("rotary_emb_base",)),
-    "gpt_oss": Family(base=150000.0, head_dim=64, stated=131072),
+    "gpt_oss": Family(mixed=True, base=150000.0, head_dim=64, stated=131072),
     "gptj": Family(reads_share=True, stated=2048, pairs=NEIGHBOURS, base_keys=()),
     "granite": Family(stated=2048),
     "granitemoe": Family(stated=2048),
@@ -140,12 +143,12 @@ FAMILIES: Mapping[str, Family] = {
         stated=4096, reads_share=True, other_defaults={"original_max_position_embeddings": 4096}
     ),
     "phimoe": Family(base=1e6, stated=131072),
-    "qwen2": Family(stated=32768),
-    "qwen2_5_vl_text": Family(base=1e6, stated=32768),
-    "qwen2_moe": Family(stated=32768),
-    "qwen2_vl_text": Family(base=1e6, stated=32768),
-    "qwen3": Family(head_dim=128, stated=32768),
-    "qwen3_moe": Family(stated=32768),
+    "qwen2": Family(mixed=True, stated=32768),
+    "qwen2_5_vl_text": Family(mixed=True, base=1e6, stated=32768),
+    "qwen2_moe": Family(mixed=True, stated=32768),
+    "qwen2_vl_text": Family(mixed=True, base=1e6, stated=32768),
+    "qwen3": Family(mixed=True, head_dim=128, stated=32768),
+    "qwen3_moe": Family(mixed=True, stated=32768),
     "qwen3_next": Family(partial=0.25, head_dim=256, stated=32768),
     "roberta": Family(LEARNED, stated=512),
     "seed_oss": Family(head_dim=128, stated=524288),
