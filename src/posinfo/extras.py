@@ -79,19 +79,20 @@ def _version(package: str) -> str:
 
 
 def advice(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A line for each suite of which something was not run, with what to do about it."""
-    lacking: dict[str, list[Mapping[str, Any]]] = {}
+    """A line for each extra of which something was not run, with what to do about it."""
+    lacking: dict[str, dict[str, Mapping[str, Any]]] = {}
     for row in rows:
         if row["outcome"] == "not run":
-            lacking.setdefault(row["suite"], []).append(row)
+            # A suite without an extra of its own measures packages of the peers'.
+            extra = row["suite"] if row["suite"] in NEEDED else "peers"
+            lacking.setdefault(extra, {}).setdefault(row["subject"], row)
     lines = []
-    for suite, needed in lacking.items():
+    for extra, needed in lacking.items():
         names = ", ".join(
-            f"{row['subject']} {row['reference_text']} ({row['measured_text']})" for row in needed
+            f"{row['subject']} {row['reference_text']} ({row['measured_text']})"
+            for row in needed.values()
         )
-        # A suite that needs packages of another's extra says so by it.
-        extra = suite if suite in NEEDED else "peers"
-        chosen = all(row["measured_text"] == LEFT_OUT for row in needed)
+        chosen = all(row["measured_text"] == LEFT_OUT for row in needed.values())
         remedy = (
             f"see suites.{extra}.leave_out"
             if chosen

@@ -299,7 +299,8 @@ def test_a_suite_is_told_its_section_and_what_is_shared():
     for suite in SUITES:
         told = suite_parameters(config, suite)
         own = set(config["suites"][suite])
-        own |= {"packages"} if suite == "peers" else set()
+        own |= {"packages"} if suite in ("peers", "models") else set()
+        own |= {"presets"} if suite == "models" else set()
         own |= {"accepted", "schema", "settings", "code"} if suite == "pretrained" else set()
         own |= {"implementations"} if suite == "implementations" else set()
         own |= {"decoder", "weights"} if suite == "trained" else set()

@@ -84,7 +84,8 @@ def test_two_forced_runs_are_byte_identical(project):
         ("src/posinfo/proofs/rotation.py", {"angles"}),
         ("src/posinfo/encodings/learned.py", {"shapes", "lookup", "controls"}),
         ("src/posinfo/libraries.py", {"peers"}),
-        ("src/posinfo/extras.py", {"peers", "pretrained"}),
+        ("src/posinfo/extras.py", {"peers", "pretrained", "models"}),
+        ("src/posinfo/models/frequencies.py", {"models"}),
         ("src/posinfo/encodings/layers.py", {"permutation", "shift"}),
         ("src/posinfo/reference/rounding.py", set(SUITES) - {"trained", "pretrained"}),
         ("src/posinfo/encodings/alibi.py", {"permutation", "shift", "controls", "trained"}),
@@ -212,7 +213,8 @@ def test_without_a_library_its_claims_are_not_run_and_the_run_is_green(project):
     without = {"suites": {"peers": {"leave_out": ["transformers", "x-transformers"]}}}
     run = project.run(config=without)
     assert run.status == 0, run.output
-    assert run.jobs["measure_suite"] == 1
+    # Those of peers and of models.
+    assert run.jobs["measure_suite"] == 2
     [advice, last] = run.last_lines
     assert advice == (
         "not run for want of transformers 5.24.0 (left out by the config), x-transformers 2.31.10 "
@@ -230,10 +232,11 @@ def test_without_a_library_its_claims_are_not_run_and_the_run_is_green(project):
     assert [row["subject"] for row in rows if row["outcome"] == "not run"] == [
         "transformers", "x-transformers",
     ]  # fmt: skip
-    # With the libraries back the suite is measured anew, and everything is as it was.
+    # With the libraries back their suites are measured anew, and everything is as it was.
     run = project.run()
     assert run.status == 0, run.output
-    assert re.findall(r"output: results/suites/(\w+)\.csv", run.output) == ["peers"]
+    measured = re.findall(r"output: results/suites/(\w+)\.csv", run.output)
+    assert sorted(measured) == ["models", "peers"]
     assert project.results() == before
 
 
