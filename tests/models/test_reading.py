@@ -244,6 +244,14 @@ def test_keys_that_a_type_ignores(block, key, reader):
     assert reader in found.text
 
 
+def test_a_share_that_the_code_of_a_family_does_not_read():
+    """transformers rotates whole heads of a Llama, whatever the share."""
+    config = LLAMA | {"partial_rotary_factor": 0.5}
+    assert warning(config, "ignored-key").numbers == {"share": 0.5}
+    assert read(config).rope[0].turned == 64
+    assert codes(RIGHT["phi-2, partial"] | {"partial_rotary_factor": 0.5}) == []
+
+
 def test_one_of_a_pair_of_mscales():
     config = scaled(**YARN | {"mscale": 0.7}) | {"max_position_embeddings": 32768}
     found = warning(config, "ignored-key")
