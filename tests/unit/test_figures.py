@@ -38,6 +38,7 @@ CHANGED = {
     "loss-by-method": ("loss", 2.0),
     "table-similarity": ("cosine", 0.9),
     "real-loss-by-position": ("loss", 2.0),
+    "wavelengths-of-models": ("longest", 2e5),
     "finding-doubled-context": ("rise", 2.0),
     "finding-lessons-own-checks": ("battery", "accepted"),
     "finding-change-of-base": ("ratio", 0.3),

@@ -7,19 +7,27 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from posinfo.figures.plots import powers
-from posinfo.figures.style import TEXT, WIDTH, Style, canvas, log_axes
+from posinfo.figures.style import WIDTH, Style, canvas, log_axes
 
 Records = Sequence[Mapping[str, Any]]
+
+#: How lines and marks are drawn, in the axes and in the key. Thick lines end where they end: a
+#: round cap would reach into what is trained.
+_WHOLE = {"linewidth": 1.4}
+_SLOW = {"linewidth": 4.2, "solid_capstyle": "butt"}
+_TRAINED = {"marker": "|", "markersize": 12, "markeredgewidth": 2.4, "linestyle": "none"}
+_STATED = {"marker": "o", "markersize": 5.5, "linestyle": "none"}
 
 
 def wavelengths_of_models(records: Records, style: Style) -> Figure:
     """A line a model over its wavelengths, thick where no turn is completed; marks for lengths."""
-    line, top, below, left = 18.5, 66.0, 48.0, 186.0
+    line, top, below, left, right = 20.0, 62.0, 50.0, 170.0, 14.0
     height = top + len(records) * line + below
     figure = canvas(height)
     axes = figure.add_axes(
-        (left / WIDTH, below / height, (WIDTH - left - 16) / WIDTH, len(records) * line / height)
-    )
+        (left / WIDTH, below / height, (WIDTH - left - right) / WIDTH,
+         len(records) * line / height)
+    )  # fmt: skip
     longest = max(max(r["longest"], r["stated_length"]) for r in records)
     ticks = powers(min(r["shortest"] for r in records), longest)
     log_axes(axes, x=ticks[::2])
@@ -27,7 +35,7 @@ def wavelengths_of_models(records: Records, style: Style) -> Figure:
     axes.set_ylim(len(records) - 0.5, -0.5)
     axes.grid(False, axis="y")
     names = [r["model"].replace(", sliding_attention", ", window") for r in records]
-    axes.set_yticks(range(len(records)), labels=names, fontsize=TEXT - 3)
+    axes.set_yticks(range(len(records)), labels=names)
     axes.tick_params(axis="y", length=0, pad=6)
     # One path for all lines of a kind: a path each would treble the file.
     whole, slow = ([], []), ([], [])
@@ -35,19 +43,17 @@ def wavelengths_of_models(records: Records, style: Style) -> Figure:
         _stroke(whole, at, r["shortest"], r["longest"])
         if r["longest"] > r["trained_length"]:
             _stroke(slow, at, max(r["trained_length"], r["shortest"]), r["longest"])
-    axes.plot(*whole, color=style.muted, linewidth=1.4)
-    axes.plot(*slow, color=style.colours[1], linewidth=4.2)
+    axes.plot(*whole, color=style.muted, **_WHOLE)
+    axes.plot(*slow, color=style.colours[1], **_SLOW)
     places = range(len(records))
-    axes.plot([r["trained_length"] for r in records], places, color=style.colours[0], marker="|",
-              markersize=12, markeredgewidth=2.4, linestyle="none")  # fmt: skip
+    axes.plot([r["trained_length"] for r in records], places, color=style.colours[0], **_TRAINED)
     beyond = [(r["stated_length"], at) for at, r in enumerate(records)
               if r["stated_length"] > r["trained_length"]]  # fmt: skip
     if beyond:
-        axes.plot(*zip(*beyond, strict=True), color=style.colours[2], marker="o", markersize=5,
-                  linestyle="none", clip_on=False)  # fmt: skip
+        axes.plot(*zip(*beyond, strict=True), color=style.colours[2], clip_on=False, **_STATED)
     _key(figure, style, height)
-    figure.text((left + WIDTH) / 2 / WIDTH, 6 / height, "wavelength (positions)", ha="center",
-                va="bottom")  # fmt: skip
+    figure.text((left + WIDTH - right) / 2 / WIDTH, 6 / height, "wavelength (positions)",
+                ha="center", va="bottom")  # fmt: skip
     return figure
 
 
@@ -58,16 +64,18 @@ def _stroke(path: tuple[list[float], list[float]], at: int, first: float, last: 
 
 
 def _key(figure: Figure, style: Style, height: float) -> None:
-    """What lines and marks are, above the axes."""
-    axes = figure.add_axes((0, 1 - 62 / height, 1, 62 / height))
+    """What lines and marks are, above the axes: lines in the upper row, lengths in the lower."""
+    axes = figure.add_axes((0, 1 - 48 / height, 1, 48 / height))
     axes.set_axis_off()
     axes.set_xlim(0, WIDTH)
-    axes.set_ylim(62, 0)
-    axes.plot([6, 34], [14, 14], color=style.muted, linewidth=1.4)
-    axes.annotate("its wavelengths", (42, 14), va="center")
-    axes.plot([206, 234], [14, 14], color=style.colours[1], linewidth=4.2)
-    axes.annotate("never a turn in training", (242, 14), va="center", color=style.colours[1])
-    axes.plot([20], [42], color=style.colours[0], marker="|", markersize=12, markeredgewidth=2.4)
-    axes.annotate("trained length", (42, 42), va="center", color=style.colours[0])
-    axes.plot([220], [42], color=style.colours[2], marker="o", markersize=5)
-    axes.annotate("stated length, where longer", (242, 42), va="center", color=style.colours[2])
+    axes.set_ylim(48, 0)
+    blue, red, green = style.colours[:3]
+    for x, y, how, colour, ink, name in (
+        (3, 12, _WHOLE, style.muted, style.ink, "wavelengths"),
+        (160, 12, _SLOW, red, red, "never a turn in training"),
+        (3, 36, _TRAINED, blue, blue, "trained length"),
+        (160, 36, _STATED, green, green, "stated, where longer"),
+    ):
+        sample = [x + 10] if "marker" in how else [x, x + 20]
+        axes.plot(sample, [y] * len(sample), color=colour, clip_on=False, **how)
+        axes.annotate(name, (x + 26, y), va="center", color=ink, annotation_clip=False)
