@@ -1,8 +1,8 @@
 """The header of a GGUF file: its keys and values, without its tokens and weights.
 
 Read here and not by the package ``gguf``, which maps the whole file, makes an array of every
-token of the vocabulary, needs numpy, and took a second for a model of 100 MB; a test compares the
-two. The layout is that of ggml's ``docs/gguf.md``, versions 2 and 3.
+token of the vocabulary, and needs numpy; a test compares the two. The layout is that of ggml's
+``docs/gguf.md``, versions 2 and 3.
 """
 
 import struct
