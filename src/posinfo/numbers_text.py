@@ -4,15 +4,24 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 
-def significant(value: float | int | None, digits: int = 3, rounding: str = ROUND_HALF_EVEN) -> str:
+def significant(
+    value: float | int | None,
+    digits: int = 3,
+    rounding: str = ROUND_HALF_EVEN,
+    *,
+    whole: bool = True,
+) -> str:
     """A number to a few significant digits, as text.
 
-    Small and large numbers come as ``4.8 × 10⁻⁷``, integers in full with thin grouping.
+    Small and large numbers come as ``4.8 × 10⁻⁷``, integers in full with thin grouping unless
+    ``whole`` is false: they are then rounded like other numbers.
 
     >>> significant(0.000000476837, 2)
     '4.8 × 10⁻⁷'
     >>> significant(1048576)
     '1,048,576'
+    >>> significant(1048576, whole=False)
+    '1.05 × 10⁶'
     """
     if value is None:
         return ""
@@ -20,7 +29,7 @@ def significant(value: float | int | None, digits: int = 3, rounding: str = ROUN
         return value
     if not math.isfinite(value):
         return str(value)
-    if value == int(value) and abs(value) < 1e9:
+    if (whole or not value) and value == int(value) and abs(value) < 1e9:
         return f"{int(value):,}".replace("-", "−")
     # Rounded first: 0.0099999 to one digit is 0.01, whose exponent is another.
     exact = Decimal(value)

@@ -21,24 +21,28 @@ ERROR_DIGITS = 2
 #: Columns of which the size says all there is to say.
 _ERRORS = ("error", "bound")
 
+#: Columns of float32 values, which are whole when they are large: rounded like the others there.
+_ROUNDED = ("longest_wavelength",)
+
 #: A space at which no line may break.
 NO_BREAK = "\u00a0"
 
 _SIGN = {"within": f"≤{NO_BREAK}", "exceeds": f"≥{NO_BREAK}"}
 
 
-def value_cell(value: Any, digits: int = DIGITS) -> Cell:
-    """A value as a cell: numbers rounded for reading, text as it is."""
+def value_cell(value: Any, digits: int = DIGITS, *, whole: bool = True) -> Cell:
+    """A value as a cell: numbers rounded for reading, ``whole`` ones in full, text as it is."""
     if value is None:
         return Cell("")
     if isinstance(value, str):
         return Cell(value)
-    return Cell(_number(value, digits), "number")
+    return Cell(_number(value, digits, whole=whole), "number")
 
 
-def _number(value: float, digits: int) -> str:
+def _number(value: float, digits: int, *, whole: bool = True) -> str:
     """A number for reading: rounded, with a minus sign, and never broken over two lines."""
-    return significant(value, digits).replace("-", "−").replace(" ", NO_BREAK)
+    text = significant(value, digits, whole=whole)
+    return text.replace("-", "−").replace(" ", NO_BREAK)
 
 
 def table_grid(fields: Fields, records: Sequence[Row]) -> Grid:
@@ -55,7 +59,7 @@ def table_grid(fields: Fields, records: Sequence[Row]) -> Grid:
     digits = [ERROR_DIGITS if field["name"] in _ERRORS else DIGITS for field in fields]
     rows = tuple(
         tuple(
-            value_cell(record[field["name"]], count)
+            value_cell(record[field["name"]], count, whole=field["name"] not in _ROUNDED)
             for field, count in zip(fields, digits, strict=True)
         )
         for record in records
