@@ -1,8 +1,10 @@
 // Opens a page in headless Chromium and reports, as JSON, what pytest then judges.
 //
 //   node browse.mjs CHROMIUM PAGE.html INJECTED.html FOLDER
+//   node browse.mjs CHROMIUM PAGE.html
 //
-// INJECTED is the page with a script smuggled in; downloads and the PDF go to FOLDER.
+// INJECTED is the page with a script smuggled in; downloads and the PDF go to FOLDER. Without them
+// it is no report, and looked at for what every page must meet.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -274,11 +276,16 @@ for (const folded of [true, false]) {
   }
 }
 await context.close();
+result.axe = { light: await accessibility("light"), dark: await accessibility("dark") };
+if (!injected) {
+  await browser.close();
+  console.log(JSON.stringify(result));
+  process.exit();
+}
 const dark = await open({ colorScheme: "dark" });
 result.dark = await structure(dark.tab);
 result.painted.dark = await painted(dark.tab);
 await dark.context.close();
-result.axe = { light: await accessibility("light"), dark: await accessibility("dark") };
 result.visible = { with: await visibleText(true), without: await visibleText(false) };
 result.downloads = await downloads();
 result.filter = await filter();

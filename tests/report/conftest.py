@@ -17,6 +17,9 @@ import pytest
 
 from posinfo.captions import Caption
 from posinfo.claims import Claim, Inconsistency, Selector, Source, Weight
+from posinfo.models import files
+from posinfo.models.configuration import read_model
+from posinfo.models.page import page as models_page
 from posinfo.rehearsal.compare import Changes
 from posinfo.rehearsal.result import Portability
 from posinfo.report import build, render
@@ -254,6 +257,16 @@ def hostile_page(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def browsed(command: list[str | Path]) -> dict[str, Any]:
+    """What browse.mjs says, or a failure in one line."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        pytest.fail(
+            f"the browser gave up on {command[3]}: {done.stderr.strip()[-2000:]}", pytrace=False
+        )
+    return json.loads(done.stdout)
+
+
 @pytest.fixture(scope="session")
 def browse(
     chromium: str, node: str, tmp_path_factory: pytest.TempPathFactory
@@ -271,15 +284,8 @@ def browse(
         assert text.count("</main>") == 1
         injected = folder / "injected.html"
         injected.write_text(text.replace("</main>", f"{smuggled}</main>"), encoding="utf-8")
-        done = subprocess.run(
-            [node, HERE / "browse.mjs", chromium, page, injected, folder],
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            pytest.fail(
-                f"the browser gave up on {page}: {done.stderr.strip()[-2000:]}", pytrace=False
-            )
-        return json.loads(done.stdout) | {"pdf": str(folder / "report.pdf")}
+        seen = browsed([node, HERE / "browse.mjs", chromium, page, injected, folder])
+        return seen | {"pdf": str(folder / "report.pdf")}
 
     return run
 
@@ -289,3 +295,29 @@ def page(request: pytest.FixtureRequest, browse: Callable[[Path], dict[str, Any]
     """The page that the pipeline made, then the hostile one; each is opened once."""
     path = request.getfixturevalue(f"{request.param}_page")
     return Tested(request.param, path, path.parents[1] / "results", browse(path))
+
+
+#: Configurations whose pages show all that such a page can: two kinds of layers, methods with
+#: blocks to paste, warnings and notes; and the slopes of ALiBi. The file's name is hostile.
+MODELS = {
+    "rotary": {
+        "model_type": "gemma3_text", "hidden_size": 2560, "num_hidden_layers": 34,
+        "sliding_window": 1024,
+        "rope_scaling": {"factor": 8.0, "rope_type": "linear", "type": "linear"},
+    },
+    "alibi": {"model_type": "bloom", "hidden_size": 1024, "n_head": 16},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session", params=MODELS)
+def model_page(
+    request: pytest.FixtureRequest, root: Path, chromium: str, node: str,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Tested:  # fmt: skip
+    """The page of ``posinfo model --html``, opened once."""
+    content = json.dumps(MODELS[request.param]).encode()
+    found = read_model(files.parse(content, HOSTILE))
+    path = tmp_path_factory.mktemp("model") / "model.html"
+    path.write_text(models_page(found, str(root / "workflow" / "report"), "0"), encoding="utf-8")
+    seen = browsed([node, HERE / "browse.mjs", chromium, path])
+    return Tested(request.param, path, path.parent, seen)

@@ -27,15 +27,20 @@ def test_no_accessibility_violation(page: Any, theme: str) -> None:
 
 
 def test_no_error_of_the_html_checker(page: Any, java: str) -> None:
+    assert errors_of_the_checker(page.path, java) == []
+
+
+def errors_of_the_checker(path: Path, java: str) -> list[str]:
+    """What the Nu HTML checker finds, with lines."""
     jar = Path(__file__).parent / "node_modules" / "vnu-jar" / "build" / "dist" / "vnu.jar"
     done = subprocess.run(
-        [java, "-jar", jar, "--format", "json", "--stdout", "--exit-zero-always", page.path],
+        [java, "-jar", jar, "--format", "json", "--stdout", "--exit-zero-always", path],
         capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     messages = json.loads(done.stdout)["messages"]
     # It warns that the policy would block the style and the images: it does not know hashes.
     errors = [one for one in messages if one["type"] != "info"]
-    assert [f"{one['lastLine']}: {one['message']}" for one in errors] == []
+    return [f"{one['lastLine']}: {one['message']}" for one in errors]
 
 
 def test_every_address_that_may_have_been_cited_is_still_there(real_page: Path, root: Path) -> None:
@@ -244,3 +249,28 @@ def test_every_figure_is_self_contained(page: Any) -> None:
         assert svg.startswith("<svg")
         assert not re.search(r"(?:href|src)=\"(?:https?:|file:|//)", svg)
         assert "<script" not in svg
+
+
+def test_page_of_a_model_meets_what_the_report_meets(
+    model_page: Any, java: str, hostile: str
+) -> None:
+    seen = model_page.seen
+    for theme in THEMES:
+        assert seen["axe"][theme]["violations"] == []
+        assert "color-contrast" in seen["axe"][theme]["passed"]
+    assert errors_of_the_checker(model_page.path, java) == []
+    # One request, for itself; a style that the policy refused would be a complaint.
+    assert (len(seen["requests"]), seen["errors"]) == (1, [])
+    assert {
+        name: found
+        for name, found in seen["widths"].items()
+        if found["sideways"] or found["outside"]
+    } == {}
+    light = seen["light"]
+    for name in ("scripts", "styled", "handlers", "unlabelled"):
+        assert light[name] == 0, name
+    assert (light["repeated"], light["dead"]) == ([], [])
+    assert light["tables"]
+    assert all(one["boxed"] and not one["unscoped"] for one in light["tables"])
+    assert seen["keyboard"]["target"] == "main"
+    assert hostile in light["text"]
