@@ -454,3 +454,9 @@ def test_prose_keeps_to_the_width():
     warned = [line for line in lines if line.startswith("! warning")]
     assert len(warned) == 1
     assert all(len(line) <= 60 for line in lines[1 : lines.index("")])
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_terminal_of_80_columns_breaks_no_line_but_blocks_to_paste(name):
+    lines = list(show.lines(read(RIGHT[name]), width=80, every_pair=True))
+    assert [line for line in lines if len(line) > 80 and '"rope_type"' not in line] == []

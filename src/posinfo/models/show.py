@@ -24,7 +24,7 @@ def lines(model: Model, *, width: int = 100, every_pair: bool = False) -> Iterat
     model
         What was read.
     width
-        Letters in a line of prose.
+        Letters in a line, but for names too long for it and blocks to paste.
     every_pair
         Whether all pairs are shown, and not :data:`SHOWN` of them.
     """
@@ -32,7 +32,7 @@ def lines(model: Model, *, width: int = 100, every_pair: bool = False) -> Iterat
     for one in model.findings:
         yield from wrapped(f"{mark(one)} {one.code}: {plain(one.text)}", width)
     yield ""
-    yield from _listed(facts(model))
+    yield from _listed(facts(model), width)
     for rope in model.rope:
         yield ""
         yield from _rope(model, rope, width, every_pair)
@@ -53,8 +53,12 @@ def mark(one: Finding) -> str:
 
 def wrapped(text: str, width: int) -> list[str]:
     """A finding in lines, the later ones set in."""
+    return _wrap(text, width, "    ")
+
+
+def _wrap(text: str, width: int, indent: str) -> list[str]:
     return textwrap.wrap(
-        text, max(40, width), subsequent_indent="    ", break_long_words=False,
+        text, max(40, width), subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
 
@@ -73,11 +77,11 @@ def facts(model: Model) -> list[tuple[str, str]]:
         found.append(("pairs lie as", model.pairing))
     elif model.positions == families.LEARNED:
         made = table.learned(model)
-        found.append(("table", f"{made['rows']} rows of {made['width']}, for positions 0 to "
-                               f"{made['positions'] - 1}"))  # fmt: skip
+        found.append(("table", f"{made['rows']:,} rows of {made['width']:,}, for positions 0 to "
+                               f"{made['positions'] - 1:,}"))  # fmt: skip
         found.append(("its size", _sizes(made["bytes"])))
     elif model.positions == families.ALIBI:
-        found.append(("stated length", str(model.stated) if model.stated else "not told"))
+        found.append(("stated length", f"{model.stated:,}" if model.stated else "not told"))
         found.append(("slopes", f"order: {model.options['order']}"))
     elif model.positions == families.BUCKETS:
         text = (
@@ -95,13 +99,13 @@ def rope_facts(rope: Rope) -> list[tuple[str, str]]:
     where = made["head_dim"] + (f", {made['rotated']}" if made["rotated"] else "")
     found = [
         ("rotates", f"{rotated} ({where})"),
-        ("base", f"{rope.base:.10g} ({made['base']})"),
+        ("base", f"{rope.base:,.10g} ({made['base']})"),
         ("scaling", _scaling(rope)),
-        ("trained length", f"{rope.trained} ({made['trained']})"),
-        ("stated length", f"{rope.stated} ({made['stated']})"),
+        ("trained length", f"{rope.trained:,} ({made['trained']})"),
+        ("stated length", f"{rope.stated:,} ({made['stated']})"),
     ]
     if rope.window:
-        found.append(("window", f"{rope.window} positions"))
+        found.append(("window", f"{rope.window:,} positions"))
     return found
 
 
@@ -124,11 +128,11 @@ def measured(rope: Rope) -> list[tuple[str, str]]:
         })),
     ]  # fmt: skip
     for dtype, one in table.precisions(rope.frequencies()).items():
-        text = f"positions fall together from {one['first_position_lost']}"
+        text = f"positions fall together from {one['first_position_lost']:,}"
         if one["first_position_wrong"] is not None:
             text += (
                 f"; an angle is off by more than {table.precision.TOLERANCE:g} rad from "
-                f"{one['first_position_wrong']} (pair {one['pair']})"
+                f"{one['first_position_wrong']:,} (pair {one['pair']})"
             )
         found.append((f"in {dtype}", text))
     return found
@@ -189,16 +193,15 @@ def pair_cells(rows: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
     ]  # fmt: skip
 
 
-PAIR_HEADS = ("pair", "frequency", "wavelength", "turns in L", "angle at the end",
-              "trained range", "θ′/θ")  # fmt: skip
-METHOD_HEADS = ("method", "times", "length", "longest wavelength", "logits", "pairs outside")
+PAIR_HEADS = ("pair", "frequency", "wavelength", "turns", "last angle", "in training", "θ′/θ")
+METHOD_HEADS = ("method", "times", "length", "longest wavelength", "logits", "outside")
 
 
 def method_cells(found: Iterable[extend.Extension]) -> list[tuple[str, ...]]:
     """The cells of the table of methods."""
     return [
         (
-            one.name, f"{one.factor}", str(one.length),
+            one.name, f"{one.factor}", f"{one.length:,}",
             number(2 * table.math.pi / min(value for value in one.rope.frequencies(one.length)
                                            if value)),
             f"× {one.rope.attention**2:.4g}", str(len(one.outside)),
@@ -210,17 +213,24 @@ def method_cells(found: Iterable[extend.Extension]) -> list[tuple[str, ...]]:
 def _rope(model: Model, rope: Rope, width: int, every_pair: bool) -> Iterator[str]:
     if rope.layers:
         yield f"{title(rope)}:"
-    yield from _listed([*rope_facts(rope), *measured(rope)])
+    yield from _listed([*rope_facts(rope), *measured(rope)], width)
     rows = table.pair_rows(model, rope)
     chosen = rows if every_pair else [rows[at] for at in some(rope, rows)]
     yield ""
+    yield from wrapped(
+        f"Pairs: turns within {_within(rope)}, the angle at the last stated position, whether "
+        "training had it, and θ′/θ, the frequency after scaling over that before:", width
+    )  # fmt: skip
     yield from grid(PAIR_HEADS, pair_cells(chosen))
     if len(chosen) < len(rows):
         yield f"({len(chosen)} of {len(rows)} pairs; --pairs shows all, --csv writes them)"
     if table.extends(rope):
         found = extend.extensions(rope)
         yield ""
-        yield f"Extended from the trained {rope.trained}; how well a model then does is not known:"
+        yield from wrapped(
+            f"Extended from the trained {rope.trained:,}, with the pairs whose angles then lie "
+            "outside; how well a model does is not known:", width
+        )  # fmt: skip
         yield from grid(METHOD_HEADS, method_cells(found))
         yield ""
         yield from wrapped("rope_parameters to paste, with the max_position_embeddings that "
@@ -251,10 +261,11 @@ def some(rope: Rope, rows: Sequence[dict[str, Any]]) -> list[int]:
     return sorted(edges)
 
 
-def _listed(found: Sequence[tuple[str, str]]) -> Iterator[str]:
+def _listed(found: Sequence[tuple[str, str]], width: int) -> Iterator[str]:
+    """Names and what they are, in lines under one another."""
     widest = max(len(name) for name, _ in found)
     for name, text in found:
-        yield f"  {name:<{widest}}  {plain(text)}"
+        yield from _wrap(f"  {name:<{widest}}  {plain(text)}", width, " " * (widest + 4))
 
 
 def grid(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
