@@ -460,3 +460,13 @@ def test_prose_keeps_to_the_width():
 def test_a_terminal_of_80_columns_breaks_no_line_but_blocks_to_paste(name):
     lines = list(show.lines(read(RIGHT[name]), width=80, every_pair=True))
     assert [line for line in lines if len(line) > 80 and '"rope_type"' not in line] == []
+
+
+def test_the_warning_in_the_readme_is_what_is_printed():
+    block = {"factor": 4.0, "original_max_position_embeddings": 32768, "rope_type": "yarn"}
+    model = read(LLAMA | {"max_position_embeddings": 65536, "rope_scaling": block})
+    printed = "\n".join(show.lines(model, width=100))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = text.partition("```text\n! warning")[2].partition("\n```")[0]
+    assert len(shown) > 200
+    assert f"! warning{shown}\n" in printed
