@@ -21,7 +21,7 @@ _STATED = {"marker": "o", "markersize": 5.5, "linestyle": "none"}
 
 def wavelengths_of_models(records: Records, style: Style) -> Figure:
     """A line a model over its wavelengths, thick where no turn is completed; marks for lengths."""
-    line, top, below, left, right = 20.0, 62.0, 50.0, 170.0, 14.0
+    line, top, below, left, right = 20.0, 62.0, 50.0, 176.0, 14.0
     height = top + len(records) * line + below
     figure = canvas(height)
     axes = figure.add_axes(
