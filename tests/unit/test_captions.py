@@ -133,7 +133,8 @@ def test_no_caption_calls_a_number_rounded_either_way_a_bound(captions):
 
 def test_the_caption_on_evidence_says_what_the_lists_of_margins_say(filled, records):
     found = margins(records)
-    assert [int(number) for number in re.findall(r"\b\d+\b", filled["evidence"].caption)[-3:]] == [
+    said = re.findall(r"\b\d[\d,]*\b", filled["evidence"].caption)[-3:]
+    assert [int(number.replace(",", "")) for number in said] == [
         found.tight.count, found.wide.count, found.exact_count,
     ]  # fmt: skip
 

@@ -187,8 +187,9 @@ def test_the_page_alone_is_enough_to_cite_from(page: str, results: Path, tmp_pat
     """All that it carries is what a folder of results gives: bytes, digests, titles, units."""
     alone = tmp_path / "report.html"
     alone.write_text(page, encoding="utf-8")
-    carried = PageResults(str(alone))
-    folder = FolderResults(str(results), Path(TEMPLATES).parent / "schemas", Path(TEMPLATES))
+    schemas = Path(TEMPLATES).parent / "schemas"
+    carried = PageResults(str(alone), schemas)
+    folder = FolderResults(str(results), schemas, Path(TEMPLATES))
     for kind, makers in (("table", TABLES), ("figure", FIGURES)):
         for key in makers:
             shown, expected = carried.exhibit(kind, key), folder.exhibit(kind, key)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 
 from posinfo.errors import InputError
@@ -114,6 +113,9 @@ def mathml(tex: str, plain: str, *, block: bool = False) -> Markup:
     >>> str(mathml("2^{24}", "2^24"))
     '<math alttext="2^24"><msup><mn>2</mn><mn>24</mn></msup></math>'
     """
+    # Imported where a page is made: who cites results in a lesson has it not.
+    from latex2mathml.converter import convert
+
     root = ElementTree.fromstring(convert(tex))  # noqa: S314  (of our own TeX)
     for element in root.iter():
         element.tag = element.tag.removeprefix(_NAMESPACE)
