@@ -50,7 +50,7 @@ def test_snakemakes_own_report_has_the_same_files_with_captions_and_labels(proje
     assert run.status == 0, run.output
     text = (project.folder / "own.html").read_text(encoding="utf-8")
     [categories] = re.findall(r"var categories = (\{.*\});", text)
-    results, _ = json.JSONDecoder().raw_decode(text.partition("var results = ")[2])
+    results, _ = json.JSONDecoder().raw_decode("{" + text.partition("var results = {")[2])
     assert list(json.loads(categories)) == ["Report", "Tables", "Figures"]
     expected = ["report/index.html", "results/ledger.csv"] + [
         str(path.relative_to(project.folder))
