@@ -411,6 +411,17 @@ def test_what_a_row_asserts_moves_on_no_processor(column):
     assert judging.within_bound(Change(SUITE, "value", column="measured", row=row, was=row), 0.0)
 
 
+@pytest.mark.parametrize("column", ["ratio", "measured", "bound"])
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_is_no_number_is_no_share_of_a_bound(column, number, side):
+    """On either side, for a comparison with NaN is false whichever way it is asked."""
+    rows = [rows_of(1.0)[0], rows_of(1.0)[0]]
+    rows[side] |= {column: number}
+    change = Change(SUITE, "value", column="error", was=rows[0], row=rows[1])
+    assert not judging.within_bound(change, 0.02)
+
+
 def test_a_row_without_a_bound_may_differ_in_what_is_measured_beside():
     row = rows_of(1.0)[0] | {"ratio": None, "bound": None, "relation": "equals"}
     for column, relative, may in (

@@ -6,6 +6,7 @@ to a share of their bounds, and training everywhere to its seeds' spread. What i
 (ledger, controls, tables, figures) is promised as its rows are.
 """
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -202,7 +203,10 @@ def within_bound(change: Change, share: float) -> bool:
         shares += [
             None if None in row or not row[2] else abs(row[0] - row[1]) / row[2] for row in numbers
         ]
-    return None not in shares and max(shares) - min(shares) <= share
+    # max and min pass over NaN, unless it stands first.
+    if any(one is None or not math.isfinite(one) for one in shares):
+        return False
+    return max(shares) - min(shares) <= share
 
 
 def means_within_spread(

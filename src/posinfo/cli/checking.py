@@ -1,7 +1,6 @@
 """The command ``check``: the rotary battery on a reader's own function."""
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,8 +19,10 @@ from posinfo.cli.common import (
     ROOT,
     SCHEMA,
     TEMPLATES,
+    check_page,
     console,
     print_json,
+    write_page,
 )
 from posinfo.errors import InputError, nearest
 from posinfo.schemas import load_yaml
@@ -108,7 +109,7 @@ def check(
     asked = Target(file, function, signature, axes, rotary_dim, last_position)
     check_exists(asked)
     if html is not None:
-        _check_page(html)
+        check_page(html)
     # The claims are read while the other process imports torch.
     with start(asked, only=only) as running:
         claims = _claims()
@@ -178,22 +179,7 @@ def _show(result: Result) -> None:
         print(line.rstrip())
 
 
-def _check_page(path: str) -> None:
-    """Refuse a page that could not be written, before the function runs."""
-    if not TEMPLATES.is_dir():
-        raise InputError("--html", "this installation has no templates; use pip install -e")
-    place = Path(path)
-    if place.is_dir():
-        raise InputError(f"--html {path}", "is a folder: name a file")
-    if not place.resolve().parent.is_dir():
-        raise InputError(f"--html {path}", f"the folder {place.parent} does not exist")
-
-
 def _write(path: str, result: Result) -> None:
     from posinfo.check.page import page
 
-    text = page(result, str(TEMPLATES), __version__)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"--html {path}", f"cannot be written: {error.strerror}") from error
+    write_page(path, page(result, str(TEMPLATES), __version__))

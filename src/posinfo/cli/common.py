@@ -90,3 +90,22 @@ def console() -> Any:
 
     # A pipe has no width: wide enough there for a row to stay on few lines.
     return Console(width=None if sys.stdout.isatty() else 160, highlight=False)
+
+
+def check_page(path: str) -> None:
+    """Refuse a page that could not be written, before anything is read or measured."""
+    if not TEMPLATES.is_dir():
+        raise InputError("--html", "this installation has no templates; use pip install -e")
+    place = Path(path)
+    if place.is_dir():
+        raise InputError(f"--html {path}", "is a folder: name a file")
+    if not place.resolve().parent.is_dir():
+        raise InputError(f"--html {path}", f"the folder {place.parent} does not exist")
+
+
+def write_page(path: str, text: str) -> None:
+    """Write the page that ``--html`` asks for."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--html {path}", f"cannot be written: {error.strerror}") from error

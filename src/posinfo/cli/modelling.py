@@ -2,14 +2,13 @@
 
 import shutil
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Exit, Option
 
 from posinfo import __version__
-from posinfo.cli.common import ROOT, TEMPLATES, print_json
+from posinfo.cli.common import ROOT, TEMPLATES, check_page, print_json, write_page
 from posinfo.errors import InputError
 from posinfo.models import presets
 from posinfo.models.configuration import read_model
@@ -60,7 +59,7 @@ def model(
     if as_json and as_csv:
         raise InputError("--csv", "and --json are two outputs: give one of them")
     if html is not None:
-        _check_page(html)
+        check_page(html)
     found = read_model(read(path), presets.lookup(ROOT))
     if html is not None:
         _write(html, found)
@@ -84,22 +83,7 @@ def model(
         raise Exit(1)
 
 
-def _check_page(path: str) -> None:
-    """Refuse a page that could not be written, before anything is read."""
-    if not TEMPLATES.is_dir():
-        raise InputError("--html", "this installation has no templates; use pip install -e")
-    place = Path(path)
-    if place.is_dir():
-        raise InputError(f"--html {path}", "is a folder: name a file")
-    if not place.resolve().parent.is_dir():
-        raise InputError(f"--html {path}", f"the folder {place.parent} does not exist")
-
-
 def _write(path: str, found: Model) -> None:
     from posinfo.models.page import page
 
-    text = page(found, str(TEMPLATES), __version__)
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"--html {path}", f"cannot be written: {error.strerror}") from error
+    write_page(path, page(found, str(TEMPLATES), __version__))
